@@ -2,14 +2,19 @@
 //! says how the text is read, the second in what pieces it comes.
 
 use esi::limits::{COMPLAINTS_MAX, NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX};
-use esi::{Document, Include, Options, Piece, Scanner, Target};
+use esi::{Document, Include, Options, Piece, Scanner, Target, VariableName, Variables, holds};
 
 /// Panics when a law is broken.
 pub fn run(data: &[u8]) {
     let [bits, piece, text @ ..] = data else { return };
     let is_on = |bit: u8| bits & bit != 0;
-    let options =
-        Options { wants_xml: is_on(1), ignores_others: is_on(2), removes_bom: is_on(4), takes_https: is_on(8) };
+    let options = Options {
+        wants_xml: is_on(1),
+        ignores_others: is_on(2),
+        removes_bom: is_on(4),
+        takes_https: is_on(8),
+        has_variables: is_on(16),
+    };
     let whole = scan(options, text, usize::MAX);
     assert_eq!(scan(options, text, usize::from(*piece)), whole, "it makes no difference in what pieces a text comes");
     check_document(&whole, text);
@@ -53,16 +58,44 @@ fn check_pieces(pieces: &[Piece], text: &[u8], at: &mut u64, depth: usize) -> us
                 let target = Target::of(src, b"/").expect("what has no address is not included");
                 assert!(target.path.first() == Some(&b'/') && !target.path.iter().any(u8::is_ascii_control));
             }
-            Piece::Try { attempt, except } => {
-                // The two may stand in any order, each once or more.
-                let (mut first, mut second) = (0, 0);
-                count += check_pieces(attempt, text, &mut first, depth + 1);
-                count += check_pieces(except, text, &mut second, depth + 1);
-                *at = first.max(second).max(*at);
+            Piece::Try { attempt, except } => count += check_branches([attempt, except], text, at, depth),
+            Piece::Choose { whens, otherwise } => {
+                assert!(whens.iter().all(|when| holds(&when.test, &Nobody).is_ok()), "a test is one");
+                let branches = whens.iter().map(|when| &when.pieces).chain([otherwise]);
+                count += check_branches(branches, text, at, depth);
+            }
+            Piece::Variable(variable) => {
+                let said = variable.escaped(&Nobody);
+                assert!(!said.iter().any(|byte| b"<>\"'".contains(byte)), "nothing that it says ends a tag or a text");
             }
         }
     }
     count
+}
+
+/// They may stand in any order, each once or more.
+fn check_branches<'p>(
+    branches: impl IntoIterator<Item = &'p Vec<Piece>>,
+    text: &[u8],
+    at: &mut u64,
+    depth: usize,
+) -> usize {
+    let mut count = 0;
+    for pieces in branches {
+        let mut end = 0;
+        count += check_pieces(pieces, text, &mut end, depth + 1);
+        *at = end.max(*at);
+    }
+    count
+}
+
+/// Whose request says nothing.
+struct Nobody;
+
+impl Variables for Nobody {
+    fn value(&self, _: VariableName, _: Option<&[u8]>) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 fn text_bytes(pieces: &[Piece]) -> u64 {
@@ -76,7 +109,9 @@ pub fn sent(text: &[u8], pieces: &[Piece]) -> Vec<u8> {
         match piece {
             Piece::Text(range) => out.extend_from_slice(&text[range.start as usize..range.end as usize]),
             Piece::Include(include) => out.extend([b"{", &include.src[..], b"}"].concat()),
-            Piece::Try { .. } => panic!("the obvious scanner knows no alternatives"),
+            Piece::Try { .. } | Piece::Choose { .. } | Piece::Variable(_) => {
+                panic!("the obvious scanner knows no alternatives")
+            }
         }
     }
     out

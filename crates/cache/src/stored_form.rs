@@ -305,10 +305,11 @@ mod tests {
 
     #[test]
     fn a_page_says_where_its_parts_stand() {
-        let mut scanner = esi::Scanner::new(esi::Options::default());
+        let mut scanner = esi::Scanner::new(esi::Options { has_variables: true, ..esi::Options::default() });
         scanner.push(
             b"a<esi:include src=\"/1\" alt=\"/2\" onerror=\"continue\"/>b<esi:include src=\"/3\"/>\
-              <esi:try><esi:attempt>c<esi:include src=\"/4\"/></esi:attempt><esi:except>d</esi:except></esi:try>",
+              <esi:vars>$(HTTP_COOKIE{id}|nobody)</esi:vars><esi:choose><esi:when test=\"$(HTTP_HOST)\">e</esi:when>\
+              <esi:otherwise>f$(x)<esi:include src=\"/$(HTTP_HOST)\"/></esi:otherwise></esi:choose><esi:try><esi:attempt>c<esi:include src=\"/4\"/></esi:attempt><esi:except>d</esi:except></esi:try>",
         );
         let page = EsiPage { document: scanner.finish(), is_gzipped: true };
         assert!(page.document.has_esi && page.document.complaints.is_empty());

@@ -56,7 +56,8 @@ fn folder(base: &[u8]) -> &[u8] {
 const ENTITIES: [(&[u8], u8); 5] =
     [(b"&apos;", b'\''), (b"&quot;", b'"'), (b"&lt;", b'<'), (b"&gt;", b'>'), (b"&amp;", b'&')];
 
-fn unescaped(mut text: &[u8]) -> Vec<u8> {
+/// With entities of XML as what they stand for.
+pub(crate) fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     while let [first, rest @ ..] = text {
         let entity = ENTITIES.iter().find_map(|(name, byte)| Some((*byte, text.strip_prefix(*name)?)));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::EsiPage;
-use esi::{Include, Piece};
+use esi::{Include, Piece, Variables, When};
 
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::included::{Fragment, IncludedAnswer, IncludedBody};
@@ -28,8 +28,8 @@ const TOO_LONG: &str = "esi-page-bytes";
 /// … or for whose parts it waited longer than `limits.esi_wait_max`.
 const WAITED_TOO_LONG: &str = "esi-wait";
 
-/// Asks for what is included.
-pub(crate) trait Includer {
+/// Asks for what is included, and says what stands for the variables of a page.
+pub(crate) trait Includer: Variables {
     /// Begins to ask. `None`: it may not, or there is no such address.
     fn begin(&self, src: &[u8]) -> Option<Fragment>;
 
@@ -83,6 +83,8 @@ enum Branch {
     /// Of the alternative that is this piece of the frame around.
     Attempt(usize),
     Except(usize),
+    /// Of the choice that is this piece: so many of its tests do not hold.
+    Chosen(usize, usize),
 }
 
 /// An include that has been asked for.
@@ -98,11 +100,14 @@ enum Now {
     /// The next piece.
     Next,
     Text(Range<u64>),
+    /// Of a variable.
+    Value(Bytes),
     /// All answers of an attempt are awaited, before anything of it goes out.
     Judging,
     Awaiting {
         begun: AskedInclude,
-        alt: Option<Vec<u8>>,
+        /// And whether there may be variables in it.
+        alt: Option<(Vec<u8>, bool)>,
         goes_on: bool,
     },
     Flowing {
@@ -141,6 +146,14 @@ impl Assembly {
                     false => Some(BodyEvent::End(None)),
                 },
                 Now::Text(_) => ready!(self.poll_text(queue, cx)),
+                Now::Value(value) => {
+                    let value = std::mem::take(value);
+                    self.now = Now::Next;
+                    (!value.is_empty()).then(|| {
+                        queue.push_back(value);
+                        BodyEvent::More
+                    })
+                }
                 Now::Judging => ready!(self.poll_judging(cx)),
                 Now::Awaiting { .. } => ready!(self.poll_answer(cx)),
                 Now::Flowing { .. } => ready!(self.poll_flow(queue, cx)),
@@ -160,7 +173,7 @@ impl Assembly {
         let Some(frame) = self.frames.last_mut() else { return };
         while frame.begun.len() < ahead_max && frame.begun_to < pieces.len() {
             if let Piece::Include(include) = &pieces[frame.begun_to] {
-                frame.begun.push_back(AskedInclude::of(self.includer.begin(&include.src)));
+                frame.begun.push_back(AskedInclude::begin(&*self.includer, &include.src, include.has_variables));
             }
             frame.begun_to += 1;
         }
@@ -178,9 +191,17 @@ impl Assembly {
         frame.next += 1;
         match piece {
             Piece::Text(range) => self.now = Now::Text(range.clone()),
-            Piece::Include(Include { alt, goes_on, .. }) => {
+            Piece::Include(Include { alt, has_variables, goes_on, .. }) => {
                 let begun = frame.begun.pop_front().unwrap_or(AskedInclude::Failed);
-                self.now = Now::Awaiting { begun, alt: alt.clone(), goes_on: *goes_on };
+                let alt = alt.clone().map(|alt| (alt, *has_variables));
+                self.now = Now::Awaiting { begun, alt, goes_on: *goes_on };
+            }
+            Piece::Variable(variable) => self.now = Now::Value(variable.escaped(&*self.includer).into()),
+            Piece::Choose { whens, .. } => {
+                let holds = |when: &When| esi::holds(&when.test, &*self.includer).unwrap_or(false);
+                let chosen = whens.iter().position(holds).unwrap_or(whens.len());
+                let branch = Branch::Chosen(frame.next - 1, chosen);
+                self.frames.push(Frame::new(branch));
             }
             Piece::Try { .. } => {
                 let branch = Branch::Attempt(frame.next - 1);
@@ -199,7 +220,7 @@ impl Assembly {
         let Some(frame) = self.frames.last_mut() else { return };
         for piece in pieces {
             if let Piece::Include(include) = piece {
-                frame.begun.push_back(AskedInclude::of(self.includer.begin(&include.src)));
+                frame.begun.push_back(AskedInclude::begin(&*self.includer, &include.src, include.has_variables));
             }
         }
         frame.begun_to = pieces.len();
@@ -244,7 +265,7 @@ impl Assembly {
         if !frame.begun.iter().all(AskedInclude::is_well) {
             *frame = match frame.branch {
                 Branch::Attempt(of) => Frame::new(Branch::Except(of)),
-                Branch::Page | Branch::Except(_) => unreachable!("only an attempt is judged"),
+                Branch::Page | Branch::Except(_) | Branch::Chosen(..) => unreachable!("only an attempt is judged"),
             };
         }
         self.now = Now::Next;
@@ -255,8 +276,8 @@ impl Assembly {
         let Now::Awaiting { begun, alt, goes_on } = &mut self.now else { unreachable!("an answer is awaited") };
         ready!(begun.poll_answered(cx));
         if self.includer.judges() && !begun.is_well() {
-            if let Some(alt) = alt.take() {
-                *begun = AskedInclude::of(self.includer.begin(&alt));
+            if let Some((alt, has_variables)) = alt.take() {
+                *begun = AskedInclude::begin(&*self.includer, &alt, has_variables);
                 return Poll::Ready(None);
             }
             let goes_on = *goes_on;
@@ -295,7 +316,11 @@ impl Frame {
 }
 
 impl AskedInclude {
-    fn of(fragment: Option<Fragment>) -> AskedInclude {
+    fn begin(includer: &dyn Includer, address: &[u8], has_variables: bool) -> AskedInclude {
+        let fragment = match has_variables {
+            true => includer.begin(&esi::expanded(address, includer)),
+            false => includer.begin(address),
+        };
         fragment.map_or(AskedInclude::Failed, AskedInclude::Asked)
     }
 
@@ -322,10 +347,13 @@ fn pieces_of<'p>(page: &'p EsiPage, frames: &[Frame]) -> &'p [Piece] {
     for frame in frames {
         pieces = match frame.branch {
             Branch::Page => pieces,
-            Branch::Attempt(of) | Branch::Except(of) => match &pieces[of] {
-                Piece::Try { attempt, .. } if frame.branch == Branch::Attempt(of) => attempt,
-                Piece::Try { except, .. } => except,
-                Piece::Text(_) | Piece::Include(_) => unreachable!("an alternative is one"),
+            Branch::Attempt(of) | Branch::Except(of) | Branch::Chosen(of, _) => match (&pieces[of], frame.branch) {
+                (Piece::Try { attempt, .. }, Branch::Attempt(_)) => attempt,
+                (Piece::Try { except, .. }, _) => except,
+                (Piece::Choose { whens, otherwise }, Branch::Chosen(_, nth)) => {
+                    whens.get(nth).map_or(&otherwise[..], |when| &when.pieces)
+                }
+                _ => unreachable!("a branch is one of what has branches"),
             },
         };
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::task::Waker;
 
-use esi::{Options, Scanner};
+use esi::{Options, Scanner, VariableName};
 
 use super::*;
 use crate::body::BodySource;
@@ -38,6 +38,12 @@ impl Includer for TestedParts {
     }
 }
 
+impl Variables for TestedParts {
+    fn value(&self, name: VariableName, key: Option<&[u8]>) -> Option<Vec<u8>> {
+        (name == VariableName::Cookie && key == Some(b"id")).then(|| b"<7>".to_vec())
+    }
+}
+
 impl TestedParts {
     fn new(ahead_max: usize, judges: bool) -> Rc<TestedParts> {
         Rc::new(TestedParts { all: RefCell::default(), bounds: PageBounds { ahead_max, ..BOUNDS }, judges })
@@ -62,7 +68,7 @@ impl TestedParts {
 }
 
 fn assembly(text: &str, asked: &Rc<TestedParts>) -> Assembly {
-    let mut scanner = Scanner::new(Options::default());
+    let mut scanner = Scanner::new(Options { has_variables: true, ..Options::default() });
     scanner.push(text.as_bytes());
     let page = EsiPage { document: scanner.finish(), is_gzipped: false };
     let text = BodySource::Bytes(Bytes::copy_from_slice(text.as_bytes())).into();
@@ -175,6 +181,22 @@ fn an_attempt_goes_out_when_all_of_it_is_well_and_not_before() {
             assert_eq!((all.as_str(), ended), (expect, Some(None)));
         });
     }
+}
+
+#[test]
+fn what_the_request_says_stands_in_the_page_and_chooses_what_does() {
+    play(async {
+        let asked = TestedParts::new(8, false);
+        let text = "a<esi:vars>$(HTTP_COOKIE{id})|$(HTTP_HOST|none)</esi:vars><esi:choose><esi:when test=\"$(HTTP_HOST)\">b\
+                    <esi:include src=\"/never\"/></esi:when><esi:when test=\"$(HTTP_COOKIE{id})=='&lt;7&gt;'\">c\
+                    <esi:include src=\"/x?$(HTTP_COOKIE{id})\"/></esi:when><esi:otherwise>d</esi:otherwise></esi:choose>e\
+                    <esi:choose><esi:when test=\"$(HTTP_HOST)\">f</esi:when><esi:otherwise>g</esi:otherwise></esi:choose>";
+        let mut page = assembly(text, &asked);
+        assert_eq!(pull(&mut page).await, ("a&lt;7&gt;|nonec".to_owned(), None));
+        assert_eq!(asked.srcs(), ["/x?%3C7%3E"]);
+        asked.answer("/x?%3C7%3E", 200, "[x]");
+        assert_eq!(pull(&mut page).await, ("[x]eg".to_owned(), Some(None)));
+    });
 }
 
 #[test]

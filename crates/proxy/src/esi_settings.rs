@@ -25,6 +25,8 @@ pub struct EsiSettings {
     pub passes_cookies: bool,
     /// … and its Authorization.
     pub passes_authorization: bool,
+    /// What the request for a page says may stand in it, and choose what does: `vars`, `choose`.
+    pub has_variables: bool,
 }
 
 impl EsiSettings {

@@ -132,6 +132,7 @@ mod outgoing;
 mod pace;
 mod page_budget;
 mod page_parts;
+mod page_variables;
 mod parsed_request;
 mod part_maker;
 mod peer;

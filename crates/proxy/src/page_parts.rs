@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use esi::Target;
+use esi::{Target, VariableName, Variables};
 use message::{Authority, FieldName, Fields, Method, RequestHead, TargetForm, Version};
 
 use crate::assembly::{Includer, PageBounds};
@@ -13,6 +13,7 @@ use crate::client_identity::ClientIdentity;
 use crate::core::Core;
 use crate::included::{self, Fragment};
 use crate::page_budget::{PageBudget, PlaceInPage};
+use crate::page_variables;
 use crate::part_maker::PartMaker;
 use crate::records::RecordKind;
 use crate::site::Site;
@@ -135,6 +136,12 @@ fn is_of_the_page(name: FieldName) -> bool {
                 | FieldName::TransferEncoding
                 | FieldName::Expect
         )
+}
+
+impl Variables for PageParts {
+    fn value(&self, name: VariableName, key: Option<&[u8]>) -> Option<Vec<u8>> {
+        page_variables::value(&self.original.request(), name, key)
+    }
 }
 
 impl Includer for PageParts {

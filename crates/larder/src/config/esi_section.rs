@@ -5,7 +5,7 @@ use toml::de::DeValue;
 
 use super::complaint::Complaint;
 use super::routes::route_host;
-use super::section::{Node, Section, choice, parsed};
+use super::section::{Node, Section, choice, parsed, switch};
 
 pub fn read(mut section: Section<'_>, esi: &mut EsiSettings) {
     if let Some(pages) = section.read("pages", pages) {
@@ -15,6 +15,9 @@ pub fn read(mut section: Section<'_>, esi: &mut EsiSettings) {
         parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
     }) {
         esi.hosts = hosts;
+    }
+    if let Some(on) = section.read("variables", switch) {
+        esi.has_variables = on;
     }
     let words = [("cookie", Passed::Cookie), ("authorization", Passed::Authorization)];
     for passed in section.read_list("pass", |node| choice(node, &words)).unwrap_or_default() {
@@ -53,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_site_says_which_pages_have_parts_and_a_route_otherwise() {
-        let text = "[esi]\npages = \"surrogate\"\nhosts = [\"Parts.test\", \"*.b.test\"]\npass = \"cookie\"\n\
+        let text = "[esi]\npages = \"surrogate\"\nhosts = [\"Parts.test\", \"*.b.test\"]\npass = \"cookie\"\nvariables = true\n\
                     [[route]]\norigin = \"web\"\n[[route]]\npath = \"/shop\"\norigin = \"web\"\nesi = true\n\
                     [[route]]\npath = \"/raw\"\norigin = \"web\"\nesi = false\n[origin.web]\nurls = \"http://a\"\n";
         let settings = read_config(text).unwrap().settings;
@@ -62,6 +65,7 @@ mod tests {
             hosts: ["parts.test", "*.b.test"].map(str::to_owned).to_vec(),
             passes_cookies: true,
             passes_authorization: false,
+            has_variables: true,
         };
         assert_eq!(settings.esi, expect);
         let routes: Vec<_> = settings.routes.iter().map(|route| route.esi).collect();

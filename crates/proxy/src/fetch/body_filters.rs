@@ -48,7 +48,7 @@ pub(super) fn apply(
             if is_gzipped {
                 filter_names::vary_by_coding(&mut head.fields);
             }
-            esi = Some(EsiWish { reads: vcl.esi, is_gzipped });
+            esi = Some(EsiWish { reads: vcl.esi, has_variables: false, is_gzipped });
             continue;
         }
         let kind = filter_names::of_fetch(name, vcl.gzip_level).ok_or_else(|| format!("Filter '{name}' not found"))?;

@@ -46,7 +46,7 @@ pub(super) fn apply(
     }
     let changes = BodyChanges { esi: true, ..BodyChanges::default() };
     let filters = body_filters::apply((core, &site.settings.vcl), (None, changes), head, arriving)?;
-    Ok(filters.esi.map(|wish| EsiWish { reads: READS, ..wish }))
+    Ok(filters.esi.map(|wish| EsiWish { reads: READS, has_variables: site.settings.esi.has_variables, ..wish }))
 }
 
 fn wants(site: &Site, pages: EsiPages, fields: FieldsView<'_>) -> bool {

@@ -16,6 +16,7 @@ use crate::vcl_parameters::EsiFeatures;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EsiWish {
     pub(crate) reads: EsiFeatures,
+    pub(crate) has_variables: bool,
     /// Who takes gzip is to get it in gzip.
     pub(crate) is_gzipped: bool,
 }
@@ -23,7 +24,8 @@ pub(crate) struct EsiWish {
 /// What is found in it. Complaints are counted, and recorded where somebody wants that.
 pub(super) fn scan(core: &Core, records: Option<&TaskRecords>, body: &Bytes, wish: EsiWish) -> Option<Arc<EsiPage>> {
     let EsiFeatures { wants_xml, ignores_others, removes_bom, takes_https, .. } = wish.reads;
-    let mut scanner = Scanner::new(Options { wants_xml, ignores_others, removes_bom, takes_https });
+    let has_variables = wish.has_variables;
+    let mut scanner = Scanner::new(Options { wants_xml, ignores_others, removes_bom, takes_https, has_variables });
     scanner.push(body);
     let document = scanner.finish();
     complain(core, records, &document);

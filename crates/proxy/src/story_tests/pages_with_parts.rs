@@ -235,3 +235,18 @@ fn a_page_in_gzip_goes_out_in_gzip_to_who_takes_it() {
     let reply = story.get("/page", &[]);
     assert_eq!((reply.body(), reply.field("content-encoding")), ("a[part]b", String::new()));
 }
+
+#[test]
+fn what_the_request_says_stands_in_a_page_only_where_that_is_switched_on() {
+    let text = "<esi:vars>$(HTTP_HOST)</esi:vars><esi:choose><esi:when test=\"$(QUERY_STRING{a})=='1'\">one</esi:when>\
+                <esi:otherwise><esi:include src=\"/part?$(HTTP_COOKIE{id})\"/></esi:otherwise></esi:choose>";
+    let story = surrogate(|settings| settings.esi.has_variables = true);
+    story.origin([page(text), page(text), fresh(60, "[part]")]);
+    assert_eq!(story.get("/page?a=1", &[]).body(), "a.testone");
+    let reply = story.get("/page?a=2", &["Cookie: id=<7>"]);
+    assert_eq!((reply.body(), reply.asked()[1].as_str()), ("a.test[part]", "GET /part?%3C7%3E"));
+    let story = surrogate(|_| {});
+    story.origin([page(text), fresh(60, "[part]")]);
+    let reply = story.get("/page?a=1", &[]);
+    assert_eq!((reply.body(), reply.asked()[1].as_str()), ("$(HTTP_HOST)one[part]", "GET /part?$(HTTP_COOKIE{id})"));
+}

@@ -57,13 +57,15 @@ pub(crate) fn apply(
     let state = tx.policy.program();
     let (named, wants_esi) = state.map_or((None, false), |state| (state.filters.borrow().clone(), state.esi.get()));
     let includes = wants_esi && coded.page.is_some();
-    let (vcl, asked) = (&tx.site.settings.vcl, tx.head.fields());
+    let (vcl, asked, is_part) = (&tx.site.settings.vcl, tx.head.fields(), tx.place_in_page.level > 0);
     // A page is kept as it is, and put into gzip with what it includes: in the words of filters it is in gzip already.
     let is_said_gzip = coded.is_gzip || coded.page.as_ref().is_some_and(|page| page.is_gzipped);
     let names = match &named {
         _ if coded.is_final => String::new(),
         Some(named) => String::from_utf8_lossy(named).into_owned(),
-        None => filter_names::of_delivery_usually(vcl, (is_said_gzip, includes), asked, head.status).to_owned(),
+        None => {
+            filter_names::of_delivery_usually(vcl, (is_said_gzip, includes, is_part), asked, head.status).to_owned()
+        }
     };
     if let Some(records) = tx.policy.records() {
         records.put(RecordKind::Filters, &[names.as_bytes()]);
@@ -85,7 +87,7 @@ pub(crate) fn apply(
     }
     if let Some(page) = &coded.page
         && page.is_gzipped
-        && (!vcl.http_gzip_support || filter_names::takes_gzip(asked))
+        && (filter_names::takes_gzip(asked) || !vcl.http_gzip_support && !is_part)
     {
         kinds.push(FilterKind::Encode(Coding::Gzip, vcl.gzip_level));
     }

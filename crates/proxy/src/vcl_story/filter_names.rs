@@ -114,11 +114,12 @@ pub(crate) fn of_fetch_usually(fields: &Fields, changes: BodyChanges, supports_g
 /// The names of the filters that there are where the program names none.
 pub(crate) fn of_delivery_usually(
     vcl: &VclParameters,
-    (is_gzip, includes): (bool, bool),
+    (is_gzip, includes, is_part): (bool, bool, bool),
     asked: FieldsView<'_>,
     status: Status,
 ) -> &'static str {
-    let gunzips = vcl.http_gzip_support && is_gzip && !takes_gzip(asked);
+    // A page is put together of texts, whatever is done to it then.
+    let gunzips = (vcl.http_gzip_support || is_part) && is_gzip && !takes_gzip(asked);
     let has_parts = vcl.http_range_support && status == Status::OK && asked.contains(FieldName::Range);
     match (includes, gunzips, has_parts) {
         (false, false, false) => "",

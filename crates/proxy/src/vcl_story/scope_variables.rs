@@ -161,7 +161,8 @@ fn delivery_filters<'a>(scope: &Scope<'a>, state: &ClientState) -> Option<&'a [u
     let is_gzip = scope.stored.get().is_some_and(is_gzip);
     let (asked, status) = (scope.req.fields.to_fields(), Status(scope.response.status.get()));
     let includes = state.esi.get() && scope.stored.get().is_some_and(|stored| stored.can_esi);
-    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, (is_gzip, includes), asked.view(), status);
+    let kinds = (is_gzip, includes, state.esi_level > 0);
+    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, kinds, asked.view(), status);
     Some(names.as_bytes())
 }
 
