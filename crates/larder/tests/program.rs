@@ -30,6 +30,8 @@ mod browser_through_proxy;
 mod documented_examples;
 #[path = "program/dry_run_and_real.rs"]
 mod dry_run_and_real;
+#[path = "program/esi_inputs.rs"]
+mod esi_inputs;
 #[path = "program/fake_http2.rs"]
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]
