@@ -17,6 +17,7 @@ use wire::http2::HeadArena;
 use crate::access_log::DateCache;
 use crate::client_permits::ClientPermits;
 use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::coding_threads::CodingThreads;
 use crate::counters::CoreCounters;
 use crate::dry_runner::watch::Watch;
 use crate::edges::EdgeCounts;
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     pub(crate) http_challenges: Arc<HttpChallenges>,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
+    pub(crate) coding_threads: Arc<CodingThreads>,
     /// Held while a manifest is made.
     pub(crate) making_manifest: parking_lot::Mutex<()>,
 }
@@ -86,6 +88,7 @@ impl Shared {
             // Before anything is stored that a ban might meet.
             self.cache.watch_for_bans();
         }
+        self.coding_threads.set_limits(&site.settings.limits);
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }

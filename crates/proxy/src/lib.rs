@@ -73,6 +73,9 @@ mod client_identity;
 mod client_permits;
 mod clock;
 mod closed_paths;
+mod coding_threads;
+#[cfg(test)]
+mod coding_threads_tests;
 mod connection;
 mod connection_addresses;
 mod core;
@@ -105,6 +108,7 @@ mod http2_outbox;
 mod http2_serving;
 mod http2_streams;
 mod http_challenges;
+mod idle_budget;
 mod included;
 mod instant_answer;
 mod instant_file;
@@ -179,6 +183,7 @@ mod worker;
 
 pub use backend_health::HealthOrder;
 pub use clock::{Moment, wall_now_ms};
+pub use coding_threads::{CodingClassStatus, CodingStatus};
 pub use edges::Edge;
 pub use hit_history::HitRatios;
 pub use http_challenges::HttpChallenges;

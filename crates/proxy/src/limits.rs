@@ -100,6 +100,13 @@ pub struct Limits {
     pub origin_streams_max: u32,
     /// How many of what a page includes are asked for at a time.
     pub esi_ahead_max: usize,
+    /// Threads for coding that somebody waits for, over all cores; 0: one for each two workers.
+    pub coding_threads: usize,
+    /// Work that waits for these threads: beyond it whoever asks does it himself. Of work in idle time as much may wait.
+    pub coding_jobs_max: usize,
+    pub coding_jobs_bytes_max: usize,
+    /// What coding in idle time may take of one core, in per cent; 0: there is none.
+    pub coding_idle_percent: u32,
     /// 1xx answers passed on before the final one.
     pub interim_responses_max: u32,
     /// A larger body is passed through and not stored.
@@ -174,6 +181,10 @@ impl Default for Limits {
             origin_idle_timeout: Duration::from_secs(4),
             origin_streams_max: wire::limits::STREAMS_MAX,
             esi_ahead_max: 16,
+            coding_threads: 0,
+            coding_jobs_max: 256,
+            coding_jobs_bytes_max: 32 << 20,
+            coding_idle_percent: 25,
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
             window_bytes_max: 256 << 10,
@@ -348,6 +359,9 @@ pub(crate) const FILTER_TURN_BYTES: usize = 256 << 10;
 
 /// How often a coding says all that it has because nothing more comes for now. Each time costs a little of the ratio.
 pub(crate) const FILTER_FLUSHES_MAX: u32 = 64;
+
+/// Over so long it is counted what coding in idle time takes of a core.
+pub(crate) const CODING_IDLE_WINDOW: Duration = Duration::from_secs(10);
 
 /// What one page may include, with all that is included in what it includes.
 pub(crate) const ESI_REQUESTS_MAX: u32 = 1_000;
