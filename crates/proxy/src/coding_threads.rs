@@ -61,6 +61,8 @@ struct CodingPool {
     idle_changed: Condvar,
     threads: usize,
     counts: [ClassCounts; 2],
+    /// What the thread that asks has had of a processor.
+    cpu_nanos: fn() -> u64,
 }
 
 struct CodingQueues {
@@ -166,6 +168,11 @@ pub struct CodingStatus {
 impl CodingThreads {
     /// With the threads that a configuration asks for, by default one for each two workers.
     pub(crate) fn start(limits: &Limits, workers: usize) -> std::io::Result<CodingThreads> {
+        CodingThreads::start_by(thread_cpu_nanos, limits, workers)
+    }
+
+    /// By a clock of whose thread this is: what a test says was taken of a processor does not depend on who else wants it.
+    pub(crate) fn start_by(cpu_nanos: fn() -> u64, limits: &Limits, workers: usize) -> std::io::Result<CodingThreads> {
         let threads = match limits.coding_threads {
             0 => (workers / 2).max(1),
             threads => threads,
@@ -178,6 +185,7 @@ impl CodingThreads {
             idle_changed: Condvar::new(),
             threads,
             counts: Default::default(),
+            cpu_nanos,
         });
         // If one of them cannot be started, those that were end with this.
         let started = CodingThreads { pool: Some(Arc::clone(&pool)) };
@@ -208,7 +216,6 @@ impl CodingThreads {
     }
 
     /// Has work done that somebody waits for. `bytes`: what it keeps in memory. The error is the work itself, where too much waits.
-    #[allow(dead_code, reason = "filters of bodies and encodings of stored bodies are being moved here")]
     pub(crate) fn now<T, W>(&self, bytes: usize, work: W) -> Result<CodingJob<T>, W>
     where
         T: Send + 'static,
@@ -359,9 +366,9 @@ impl CodingPool {
     /// What it took of a processor, in nanoseconds.
     fn run(&self, class: CodingClass, job: WaitingJob) -> u64 {
         let counts = self.count(class);
-        let begin = thread_cpu_nanos();
+        let begin = (self.cpu_nanos)();
         let end = (job.run)();
-        let took = thread_cpu_nanos().saturating_sub(begin);
+        let took = (self.cpu_nanos)().saturating_sub(begin);
         counts.cpu_nanos.fetch_add(took, Relaxed);
         match end {
             JobEnd::Abandoned => counts.abandoned.fetch_add(1, Relaxed),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::getpriority_process;
 
-use crate::clock::{Moment, thread_cpu_nanos};
+use crate::clock::thread_cpu_nanos;
 use crate::coding_threads::{CodingJob, CodingStatus, CodingThreads, JobLost};
 use crate::limits::Limits;
 
@@ -47,7 +47,7 @@ fn hold(threads: &CodingThreads) -> Sender<()> {
 }
 
 async fn until(threads: &CodingThreads, is_so: impl Fn(CodingStatus) -> bool) -> CodingStatus {
-    for _ in 0..2_000 {
+    for _ in 0..20_000 {
         match threads.status() {
             status if is_so(status) => return status,
             _ => tokio::time::sleep(Duration::from_millis(1)).await,
@@ -135,26 +135,34 @@ async fn nobody_who_waits_waits_for_what_has_time() {
     assert_eq!(idle.await, Ok(true));
 }
 
-/// Takes so many milliseconds of a processor.
-fn burn(millis: u64) {
-    let begin = thread_cpu_nanos();
-    while thread_cpu_nanos() < begin + millis * 1_000_000 {}
+/// What all threads of this test took of processors, as its jobs say: how long they truly took depends on who else wants them.
+static TOLD_NANOS: AtomicU64 = AtomicU64::new(0);
+
+fn told_nanos() -> u64 {
+    TOLD_NANOS.load(SeqCst)
 }
 
 #[tokio::test]
 async fn idle_work_keeps_within_its_share() {
     // One per cent of ten seconds are there at the start.
-    let threads = threads(8, 100, 1);
-    let began = Moment::now();
-    threads.idle(1, || burn(150)).unwrap_or_else(|_| panic!("there is room")).await.unwrap();
+    let threads = CodingThreads::start_by(told_nanos, &limits(8, 100, 1), 1).unwrap();
+    let take = || TOLD_NANOS.fetch_add(60_000_000_000, SeqCst);
+    threads.idle(1, take).unwrap_or_else(|_| panic!("there is room")).await.unwrap();
     let next = threads.idle(1, || ()).unwrap_or_else(|_| panic!("there is room"));
     tokio::time::sleep(A_WHILE).await;
-    assert_eq!(threads.status().idle.waiting, 1, "5 s have to go by for what was too much");
-    threads.set_limits(&limits(8, 100, 100));
-    next.await.unwrap();
-    assert!(began.micros_until(Moment::now()) < 4_000_000, "a greater share holds at once");
-    let cpu = until(&threads, |status| status.idle.jobs == 2).await.idle.cpu_micros;
-    assert!((150_000..2_000_000).contains(&cpu), "{cpu}");
+    assert_eq!(threads.status().idle.waiting, 1, "a hundred minutes have to go by for what was too much");
+    assert_eq!(put(&threads, || 1).await, Ok(1), "what somebody waits for has no share to keep");
+    threads.set_limits(&Limits { coding_idle_percent: 0, ..limits(8, 100, 1) });
+    assert_eq!(next.await, Err(JobLost));
+    assert_eq!(until(&threads, |status| status.idle.jobs == 1).await.idle.cpu_micros, 60_000_000);
+}
+
+#[tokio::test]
+async fn what_work_takes_of_a_processor_is_counted() {
+    let threads = threads(8, 100, 100);
+    put(&threads, || while thread_cpu_nanos() < 3_000_000 {}).await.unwrap();
+    let now = until(&threads, |status| status.now.jobs == 1).await.now;
+    assert!(now.cpu_micros >= 1_000, "{now:?}");
 }
 
 #[tokio::test]

@@ -95,6 +95,10 @@ mod extended_connect;
 mod fetch;
 mod field_set;
 mod filter_chain;
+mod filter_turn;
+mod filter_work;
+#[cfg(test)]
+mod filter_work_tests;
 mod filtered_source;
 mod first_bytes;
 mod forward;

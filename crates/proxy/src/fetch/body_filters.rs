@@ -55,7 +55,7 @@ pub(super) fn apply(
         }
     }
     if !kinds.is_empty() {
-        arriving.filters = Some(filter_names::chain(core, &kinds)?);
+        arriving.filters = Some(filter_names::work(core, &kinds)?);
     }
     Ok(BodyFilters { names, esi })
 }

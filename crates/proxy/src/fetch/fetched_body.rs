@@ -1,6 +1,6 @@
 //! A body as its fetch hands it on: what comes from the origin, through the filters that the policy wants it to have.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use cache::Failure;
 use message::Fields;
@@ -8,8 +8,8 @@ use wire::ResponseBody;
 
 use crate::fetch::failed;
 use crate::fetch::origin_body::OriginBody;
-use crate::filter_chain::{FilterChain, FilterFault, Filtered};
-use crate::limits::FILTER_TURN_BYTES;
+use crate::filter_chain::{FilterFault, Filtered};
+use crate::filter_work::FilterWork;
 use crate::records::fetch_records;
 use crate::upstream::OriginPiece;
 
@@ -19,15 +19,15 @@ pub(crate) struct FetchedBody {
 }
 
 struct Filters {
-    chain: FilterChain,
+    work: FilterWork,
     /// Behind the origin's last byte.
     trailers: Option<Fields>,
 }
 
 impl FetchedBody {
-    /// `chain`: none where it goes by as it comes.
-    pub(crate) fn new(origin: OriginBody, chain: Option<FilterChain>) -> FetchedBody {
-        FetchedBody { origin, filters: chain.map(|chain| Box::new(Filters { chain, trailers: None })) }
+    /// `work`: none where it goes by as it comes.
+    pub(crate) fn new(origin: OriginBody, work: Option<FilterWork>) -> FetchedBody {
+        FetchedBody { origin, filters: work.map(|work| Box::new(Filters { work, trailers: None })) }
     }
 
     /// If it is known.
@@ -40,7 +40,7 @@ impl FetchedBody {
     }
 
     fn keeps_length(&self) -> bool {
-        self.filters.as_ref().is_none_or(|filters| filters.chain.keeps_length())
+        self.filters.as_ref().is_none_or(|filters| filters.work.keeps_length())
     }
 
     /// It has none, and its end is still to be seen.
@@ -76,15 +76,10 @@ impl FetchedBody {
 
 impl Filters {
     fn poll_next(&mut self, origin: &mut OriginBody, cx: &mut Context<'_>) -> Poll<Result<OriginPiece, Failure>> {
-        let mut given = 0;
         loop {
-            match self.chain.pull() {
+            match ready!(self.work.poll_pull(cx)) {
                 Ok(Filtered::Piece(piece)) => return Poll::Ready(Ok(OriginPiece::Data(piece))),
-                Ok(Filtered::Hungry) if given >= FILTER_TURN_BYTES => {
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Ok(Filtered::Hungry) => {}
+                Ok(Filtered::Hungry | Filtered::TurnOver) => {}
                 Ok(Filtered::End) => {
                     self.record(origin);
                     return Poll::Ready(Ok(OriginPiece::End(self.trailers.take())));
@@ -92,20 +87,17 @@ impl Filters {
                 Err(fault) => return Poll::Ready(Err(self.fail(origin, fault))),
             }
             let Poll::Ready(piece) = origin.poll_next(cx) else {
-                return match self.chain.flush() {
+                return match ready!(self.work.poll_flush(cx)) {
                     Ok(Filtered::Piece(piece)) => Poll::Ready(Ok(OriginPiece::Data(piece))),
                     Ok(_) => Poll::Pending,
                     Err(fault) => Poll::Ready(Err(self.fail(origin, fault))),
                 };
             };
             match piece? {
-                OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes) => {
-                    given += bytes.len();
-                    self.chain.push(bytes);
-                }
+                OriginPiece::Data(bytes) | OriginPiece::InBlock(bytes) => self.work.push(bytes),
                 OriginPiece::End(trailers) => {
                     self.trailers = trailers;
-                    self.chain.end();
+                    self.work.end();
                 }
             }
         }
@@ -113,7 +105,7 @@ impl Filters {
 
     fn record(&self, origin: &OriginBody) {
         if let Some(records) = &origin.records {
-            self.chain.tallies().for_each(|tally| fetch_records::filtered(records, &tally));
+            self.work.tallies().for_each(|tally| fetch_records::filtered(records, &tally));
         }
     }
 

@@ -12,7 +12,7 @@ use wire::ResponseBody;
 
 use crate::core::Core;
 use crate::fetch::failed;
-use crate::filter_chain::FilterChain;
+use crate::filter_work::FilterWork;
 use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::OriginFailure;
 use crate::records::fetch_records;
@@ -26,7 +26,7 @@ pub(crate) struct Arriving {
     /// Another request may follow on the connection after a clean end.
     pub(crate) persistent: bool,
     /// What the policy wants it to go through.
-    pub(crate) filters: Option<FilterChain>,
+    pub(crate) filters: Option<FilterWork>,
 }
 
 pub(crate) struct OriginBody {
@@ -49,7 +49,7 @@ impl Arriving {
     /// If it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.framing {
-            ResponseBody::Length(_) if self.filters.as_ref().is_some_and(|chain| !chain.keeps_length()) => None,
+            ResponseBody::Length(_) if self.filters.as_ref().is_some_and(|work| !work.keeps_length()) => None,
             ResponseBody::Length(length) => Some(length),
             ResponseBody::None => Some(0),
             ResponseBody::Chunked | ResponseBody::UntilClose | ResponseBody::Tunnel => None,

@@ -94,7 +94,7 @@ pub(crate) fn apply(
     if kinds.is_empty() {
         return Ok(body);
     }
-    let chain = filter_names::chain(&tx.core, &kinds).map_err(unfilterable)?;
+    let work = filter_names::work(&tx.core, &kinds).map_err(unfilterable)?;
     let length = if coded.is_gzip { plain_length(&body) } else { None };
     head.fields.remove(FieldName::ContentEncoding);
     head.fields.remove(FieldName::ContentLength);
@@ -102,7 +102,7 @@ pub(crate) fn apply(
     if let Some(FilterKind::Encode(coding, _)) = kinds.last() {
         head.fields.push(FieldName::ContentEncoding, coding.name());
     }
-    Ok(AnswerBody::Filtered { body: Box::new(body), chain, length })
+    Ok(AnswerBody::Filtered { body: Box::new(body), work, length })
 }
 
 fn unfilterable(why: String) -> Step {

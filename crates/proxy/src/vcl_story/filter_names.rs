@@ -7,12 +7,13 @@ use crate::vcl_parameters::VclParameters;
 
 use crate::core::Core;
 use crate::filter_chain::{FilterChain, FilterKind};
+use crate::filter_work::FilterWork;
 
 /// As in Varnish a gzip is one text: what it says at its end of its length is that of all that comes of it.
 const BOUNDS: Bounds = Bounds { is_one_text: true, ..Bounds::USUAL };
 
 /// Makes the filters of a body, and counts them. The error says why there cannot be such.
-pub(crate) fn chain(core: &Core, kinds: &[FilterKind]) -> Result<FilterChain, String> {
+pub(crate) fn work(core: &Core, kinds: &[FilterKind]) -> Result<FilterWork, String> {
     let chain = FilterChain::new(kinds, BOUNDS).map_err(|fault| fault.to_string())?;
     for kind in kinds {
         let counter = match kind {
@@ -22,7 +23,7 @@ pub(crate) fn chain(core: &Core, kinds: &[FilterKind]) -> Result<FilterChain, St
         };
         counter.add(1);
     }
-    Ok(chain)
+    Ok(FilterWork::new(chain, &core.shared.coding_threads))
 }
 
 /// A filter of a fetch, if there is one of that name.
