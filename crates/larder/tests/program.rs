@@ -22,6 +22,8 @@ mod bench_over_http2;
 mod bench_over_tls;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
+#[path = "program/body_bombs.rs"]
+mod body_bombs;
 #[path = "program/browser_over_tls.rs"]
 mod browser_over_tls;
 #[path = "program/browser_through_proxy.rs"]
