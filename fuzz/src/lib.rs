@@ -3,8 +3,11 @@
 //! A target in `fuzz_targets/` hands it what libFuzzer makes up; a plain test in the crate under test hands it the files
 //! of `corpus/`. Nothing here knows which.
 
+pub mod accept_encoding;
 pub mod cache_control;
 pub mod chunked;
+pub mod codings;
+pub mod esi_text;
 pub mod hpack_vs_h2;
 pub mod http2_connection;
 pub mod http2_frames;

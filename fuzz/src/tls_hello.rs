@@ -48,6 +48,7 @@ fn server() -> &'static ServerTls {
             protocols: &[Protocol::Http2, Protocol::Http1],
             clients: None,
             tickets: Arc::new(TicketKeys::random()),
+            early: None,
             challenges: None,
         };
         ServerTls::new(&settings).expect("the settings are good")

@@ -93,6 +93,15 @@ impl JudgedCache {
         Ok(cache)
     }
 
+    pub fn name(&self) -> &'static str {
+        self.which.name()
+    }
+
+    /// Of the process that was started.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What the program itself says of each backend that has a probe.
     pub fn backends_healthy(&self) -> Result<Vec<bool>, String> {
         let output = self.ask_for_backends().output().map_err(|e| format!("{}: {e}", self.which.name()))?;

@@ -18,6 +18,7 @@ mod crash;
 mod dice;
 mod disk_fill;
 mod edge_counts;
+mod esi_pages;
 mod findings;
 mod flood_attack;
 mod flood_client;
@@ -94,6 +95,8 @@ usage: cargo xtask TASK
   originals DIR [NAME…]    only the second half of that, all scenarios or these
   vtc DIR [NAME…]          Varnish's own tests, from a checkout of Varnish at DIR, with larder in place of varnishd: all, these,
                            `first` (those to pass first), `wire` (those for any cache that reads VCL)
+  esi-pages                pages with parts through larder and the installed Varnish under one VCL: are they the same, what does one of 20
+                           cached parts cost, and how long does one of 20 missing parts take?
   crash [--runs N] [--seed S]
                            kill -9 under load, 100 times or as told: is anything wrong, or back, after the restart?
   cache-random [--answers N] [--seed S]
@@ -162,6 +165,7 @@ fn main() -> ExitCode {
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),
+        ["esi-pages"] => esi_pages::task(&project),
         ["crash", options @ ..] => crash::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["sites", options @ ..] => sites::task(&project, options),

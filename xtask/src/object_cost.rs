@@ -158,7 +158,7 @@ fn start_varnish(_: &Project, _: &Plan, folder: &Path, origin: &Path) -> Result<
 }
 
 /// The only child of a process (proc(5)): varnishd's manager stores nothing.
-fn child_of(process: u32) -> Option<u32> {
+pub fn child_of(process: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
 }

@@ -31,6 +31,11 @@ struct Shared {
 pub trait Answers: Send + Sync + 'static {
     /// `count` says which request with this method and target it is, from 1 on.
     fn answer(&self, request: &Message, mode: &str, count: usize) -> OriginAnswer;
+
+    /// How long that takes, beside all other requests.
+    fn takes(&self, _: &Message) -> Duration {
+        Duration::ZERO
+    }
 }
 
 pub struct OriginAnswer {
@@ -134,6 +139,7 @@ impl Shared {
         let mut from = BufReader::new(stream.try_clone()?);
         let mut to = stream;
         while let Some(request) = Message::read(&mut from, Unframed::Empty, true)? {
+            std::thread::sleep(self.answers.takes(&request));
             let answer = self.pick(&request);
             let method = request.start.split(' ').next().unwrap_or_default();
             let goes_on = send(&answer, method, &mut from, &mut to);

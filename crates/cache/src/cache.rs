@@ -23,12 +23,12 @@ use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
 use crate::key::{Digester, Key, Variant};
 use crate::limits::{
-    GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, VARIANTS_MAX, WINDOW_BYTES_MAX,
+    GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, SPARED_MAX, VARIANTS_MAX, WINDOW_BYTES_MAX,
     WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
 use crate::lookup_options::LookupOptions;
 use crate::moment::{Began, Now};
-use crate::object::{Object, ObjectParts};
+use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::removal_listener::{RemovalCause, RemovalListener};
 use crate::removed_objects::RemovedObjects;
 use crate::spec::SharedSpecs;
@@ -94,7 +94,7 @@ pub struct Cache {
     pub(crate) removal_listener: OnceLock<Arc<dyn RemovalListener>>,
     /// The process is at its limit.
     is_short: AtomicBool,
-    eviction: Mutex<Box<dyn Eviction<Object>>>,
+    pub(crate) eviction: Mutex<Box<dyn Eviction<Object>>>,
 }
 
 impl Cache {
@@ -322,7 +322,15 @@ impl Cache {
 
     /// An object that nobody can find yet.
     pub(crate) fn object(&self, parts: ObjectParts) -> Arc<Object> {
-        Object::new(parts, |bytes| self.account.charge(bytes))
+        let inherited = match &parts.encodings {
+            EncodingsFrom::Inherited(encodings) => Some(Arc::clone(encodings)),
+            _ => None,
+        };
+        let object = Object::new(parts, |bytes| self.account.charge(bytes));
+        if let Some(encodings) = inherited {
+            self.inherit_encodings(&object, &encodings);
+        }
+        object
     }
 
     /// Sets the memory limit and evicts what is over it.
@@ -395,6 +403,7 @@ impl Cache {
             coalesced: counters.coalesced.load(Relaxed),
             overflowed: counters.overflowed.load(Relaxed),
             recalled: counters.recalled.load(Relaxed),
+            encodings_made: counters.encodings_made.load(Relaxed),
         }
     }
 
@@ -415,12 +424,12 @@ impl Cache {
     /// One victim at a time: the eviction is locked to choose it and a shard to take it out, so a hit waits for
     /// one of them at most. What is evicted but still held by a reader counts as gone up to the account's slack.
     pub(crate) fn make_room(&self, more: usize) -> bool {
-        let mut left = self.account.excess(more);
+        let (mut left, mut spared) = (self.account.excess(more), 0);
         while left > 0 && self.account.excess(more) > 0 {
             let victim = self.eviction.lock().victim();
             let Some(victim) = victim else { break };
-            left = left.saturating_sub(store::Tenant::weight(&*victim));
-            self.evict(&victim);
+            let weight = store::Tenant::weight(&*victim);
+            left = left.saturating_sub(self.evict(&victim, &mut spared).unwrap_or(weight));
         }
         self.account.excess(more) == 0
     }
@@ -432,14 +441,26 @@ impl Cache {
         excess == 0 || excess <= self.eviction.lock().weight() / 2 && self.make_room(more)
     }
 
-    fn evict(&self, victim: &Arc<Object>) {
+    /// Evicts what was chosen, or its encodings alone, which go first; or nothing, where those were used. How many bytes that
+    /// frees, if it is not all.
+    fn evict(&self, victim: &Arc<Object>, spared: &mut usize) -> Option<usize> {
         let mut shard = self.directory.shard(victim.key);
+        if let Some(encodings) = victim.encodings().filter(|_| !victim.is_dead() && *spared < SPARED_MAX) {
+            *spared += 1;
+            let freed =
+                if victim.hears_of_uses() { Some(0) } else { Some(encodings.give_up()).filter(|&freed| freed > 0) };
+            if freed.is_some() {
+                self.eviction.lock().spare(Arc::clone(victim));
+                return freed;
+            }
+        }
         // Replaced or purged since it was chosen: then it is dead already.
         if shard.remove(victim) {
-            victim.kill(false);
+            victim.kill(None);
             self.note_removed(victim, RemovalCause::Evicted);
             self.counters.evictions.fetch_add(1, Relaxed);
         }
+        None
     }
 
     /// Stores what was fetched under an invalidation number, unless it comes too late. Under the shard's lock.
@@ -533,7 +554,7 @@ impl Cache {
             if gone.variant == object.variant {
                 object.inherit(gone);
             }
-            gone.kill(gone.shares_body_with(object));
+            gone.kill(Some(object));
             self.note_removed(gone, RemovalCause::Over);
         }
         eviction.admit(Arc::clone(object));
@@ -558,7 +579,7 @@ impl Cache {
         let mut eviction = self.eviction.lock();
         for gone in removed {
             eviction.remove(gone);
-            gone.kill(false);
+            gone.kill(None);
             self.note_removed(gone, RemovalCause::Over);
         }
     }

@@ -34,6 +34,8 @@ pub struct CacheStats {
     pub overflowed: u64,
     /// Objects that came back from a disk.
     pub recalled: u64,
+    /// Encodings of stored responses that were made and kept.
+    pub encodings_made: u64,
 }
 
 #[derive(Default)]
@@ -47,4 +49,5 @@ pub(crate) struct Counters {
     pub coalesced: AtomicU64,
     pub overflowed: AtomicU64,
     pub recalled: AtomicU64,
+    pub encodings_made: AtomicU64,
 }

@@ -13,10 +13,11 @@ use rules::Facts;
 use smallvec::SmallVec;
 use store::limits::BLOCK_BYTES;
 use store::sync::atomic::Ordering::Relaxed;
-use store::{Charge, Growing};
+use store::{Charge, Unfinished};
 
 use crate::ban_list::Trial;
 use crate::by_program::ByProgram;
+use crate::cache::Cache;
 use crate::description::Elsewhere;
 use crate::duty::{Duty, entry_of};
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ use crate::kept_head::KeptHead;
 use crate::key::Variant;
 use crate::limits::{SLICE_STEP_BYTES, WINDOW_ENDS_BYTES};
 use crate::moment::Now;
-use crate::object::{Object, ObjectParts, Part};
+use crate::object::{EncodingsFrom, Object, ObjectParts, Part};
 use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::parts::WholeHead;
 use crate::removed_objects::RemovedObjects;
@@ -162,22 +163,7 @@ impl Draft {
             self.window.get_or_insert_with(|| self.duty.cache.windows.charge(0)).resize(bytes);
         }
         if let Some(pieces) = ripe {
-            self.settle(pieces);
-        }
-    }
-
-    /// Puts full blocks in the place of the pieces they are made of. The copying is done with nothing locked.
-    fn settle(&mut self, pieces: Vec<Bytes>) {
-        let mut ripe = Some(pieces);
-        while let Some(pieces) = ripe {
-            let block = Growing::join(&pieces);
-            ripe = self.duty.flight.with(|inner| match &mut inner.body {
-                FlightBody::Growing(growing) => {
-                    growing.settle(block);
-                    growing.ripe()
-                }
-                _ => None,
-            });
+            self.duty.flight.settle(pieces);
         }
     }
 
@@ -345,18 +331,15 @@ impl Draft {
     /// Makes the object, unless the flight was condemned meanwhile.
     fn compact(&mut self, keep: Keep) -> Option<Arc<Object>> {
         let flight = &self.duty.flight;
-        let (unfinished, head) = flight.with(|inner| match &inner.body {
-            FlightBody::Growing(growing) => Some((growing.unfinished(), inner.head.clone())),
+        let (unfinished, head, encodings) = flight.with(|inner| match &inner.body {
+            FlightBody::Growing(growing) => Some((growing.unfinished(), inner.head.clone(), inner.encodings.clone())),
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
         let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
-        let is_out_of_line = unfinished.len() >= OUT_OF_LINE_BYTES_MIN;
-        let behind: Vec<&[u8]> = unfinished.pieces().filter(|_| !is_out_of_line).map(|piece| &piece[..]).collect();
-        let kept_head = KeptHead::new(&head.shared, &rendered, &behind);
         let charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
-        let out_of_line =
-            is_out_of_line.then(|| OutOfLineBody::charged(unfinished.finish(), charge, self.duty.cache.pages.as_ref()));
+        let (kept_head, out_of_line) =
+            at_rest(&self.duty.cache, unfinished, charge, |body| KeptHead::new(&head.shared, &rendered, body));
         let parts = ObjectParts {
             key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,
@@ -375,6 +358,7 @@ impl Draft {
             checked: head.trial.checked,
             began: flight.began(),
             on_disk: 0,
+            encodings: encodings.map_or(EncodingsFrom::Nobody, EncodingsFrom::Flight),
         };
         Some(self.duty.cache.object(parts))
     }
@@ -418,4 +402,19 @@ impl Draft {
     pub fn abort(mut self, failure: Failure, now: Now) {
         self.duty.give_up(failure, Some(now));
     }
+}
+
+/// Where a body that has come whole stays: behind its head, or out of line, where it goes on with the charge under which it grew.
+pub(crate) fn at_rest(
+    cache: &Cache,
+    unfinished: Unfinished,
+    charge: Charge,
+    head_before: impl FnOnce(&[&[u8]]) -> KeptHead,
+) -> (KeptHead, Option<Arc<OutOfLineBody>>) {
+    let is_out_of_line = unfinished.len() >= OUT_OF_LINE_BYTES_MIN;
+    let behind: Vec<&[u8]> = unfinished.pieces().filter(|_| !is_out_of_line).map(|piece| &piece[..]).collect();
+    let head = head_before(&behind);
+    drop(behind);
+    let out_of_line = is_out_of_line.then(|| OutOfLineBody::charged(unfinished.finish(), charge, cache.pages.as_ref()));
+    (head, out_of_line)
 }

@@ -99,7 +99,7 @@ impl Drop for Duty {
 
 impl Inner {
     /// No more will come.
-    fn truncate(&mut self, failure: Failure) {
+    pub(crate) fn truncate(&mut self, failure: Failure) {
         let headless_condemned = self.state == FlightState::Condemned && self.head.is_none();
         let keeping = [FlightState::Reserved, FlightState::Described, FlightState::Filling];
         if headless_condemned || keeping.contains(&self.state) {

@@ -17,6 +17,7 @@ use store::{Charge, Growing};
 
 use crate::ban_list::Trial;
 use crate::by_program;
+use crate::encodings::Encodings;
 use crate::esi_page::EsiPage;
 use crate::failure::Failure;
 use crate::flight_body::FlightBody;
@@ -25,6 +26,7 @@ use crate::group_table::Membership;
 use crate::key::{Key, Variant};
 use crate::lookup_options::LookupOptions;
 use crate::moment::Now;
+use crate::object::Object;
 use crate::readers::{Readers, Wakes};
 use crate::spec::{Spec, variant_of};
 
@@ -59,6 +61,8 @@ pub(crate) struct Inner {
     pub readers: Readers,
     /// A reader left that had all it wanted: what comes is worth keeping though nobody reads it.
     pub is_wanted: bool,
+    /// Made of what has come, while it comes; what lands goes on with them.
+    pub encodings: Option<Arc<Encodings>>,
     /// What its last readers hold of a body that was not kept.
     pub held: Option<(Charge, Option<Charge>)>,
     writer: Option<Writer>,
@@ -165,6 +169,7 @@ impl Flight {
             hits: 0,
             readers: Readers::default(),
             is_wanted: false,
+            encodings: None,
             held: None,
             writer: None,
         };
@@ -204,6 +209,14 @@ impl Flight {
     /// Body bytes received so far: whether a range is far ahead of the writer.
     pub fn received_bytes(&self) -> u64 {
         self.inner.lock().body.end()
+    }
+
+    /// What has landed, if that is stored in memory at this moment.
+    pub fn landed(&self) -> Option<Arc<Object>> {
+        match &self.inner.lock().body {
+            FlightBody::Landed(object) if !object.is_dead() => Some(Arc::clone(object)),
+            _ => None,
+        }
     }
 
     /// Was there ever a head? Of one that has failed: it broke off on the way.
@@ -272,6 +285,21 @@ impl Flight {
         };
         wakes.send(self);
         result
+    }
+
+    /// Puts full blocks in the place of the pieces they are made of. The copying is done with nothing locked.
+    pub(crate) fn settle(&self, pieces: Vec<Bytes>) {
+        let mut ripe = Some(pieces);
+        while let Some(pieces) = ripe {
+            let block = Growing::join(&pieces);
+            ripe = self.with(|inner| match &mut inner.body {
+                FlightBody::Growing(growing) => {
+                    growing.settle(block);
+                    growing.ripe()
+                }
+                _ => None,
+            });
+        }
     }
 
     /// Was none of the response's groups invalidated, and none of its tags purged, as far as they are known?

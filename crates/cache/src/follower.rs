@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use message::{Fields, Request, RequestHead, ResponseHead};
 use rules::Facts;
 
+use crate::encodings::Encodings;
 use crate::esi_page::EsiPage;
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead, Inner};
@@ -85,6 +86,24 @@ pub enum BodyPiece {
 impl Follower {
     pub(crate) fn new(flight: Arc<Flight>, slot: usize, core: usize) -> Follower {
         Follower { flight, slot, core, leader: true, request: None, stale: None, joined: 0, hits: 0 }
+    }
+
+    /// A reader of what has been described, from its first byte on. `None` where that is not kept.
+    pub(crate) fn from_start(flight: &Arc<Flight>, core: usize) -> Option<Follower> {
+        let slot = flight.with(|inner| match inner.body {
+            FlightBody::Window(_) => None,
+            FlightBody::Growing(_) | FlightBody::Landed(_) => Some(inner.readers.join(core)),
+        })?;
+        Some(Follower::new(Arc::clone(flight), slot, core).waiting(None, None, 0))
+    }
+
+    /// The encodings of what is followed. `None` where it is not kept.
+    pub fn encodings(&self) -> Option<Arc<Encodings>> {
+        self.flight.with(|inner| match &inner.body {
+            FlightBody::Window(_) => None,
+            FlightBody::Growing(_) => Some(Arc::clone(inner.encodings.get_or_insert_default())),
+            FlightBody::Landed(object) => Some(Arc::clone(object.encodings_or_new())),
+        })
     }
 
     pub(crate) fn waiting(

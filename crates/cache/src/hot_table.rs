@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use message::Request;
+use rules::AcceptedCodings;
 use store::Account;
 
 use crate::ban_list::BanList;
@@ -18,6 +19,9 @@ use crate::spec::{Spec, same_spec};
 
 /// After so many sweeps all of a table has been looked at.
 const SWEEPS: usize = 4;
+
+/// Odd, so that no two sets of codings come to one number: 2¹²⁸ divided by the golden ratio.
+const CODINGS_SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
 /// One per core.
 #[derive(Debug)]
@@ -42,6 +46,12 @@ struct Set {
     used: [bool; HOT_WAYS],
 }
 
+/// The name of what answers requests of a key from those who take these codings. Without Accept-Encoding it is the key.
+#[inline]
+fn digest_for(key: Key, accepted: AcceptedCodings) -> u128 {
+    key.0 ^ u128::from(accepted.bits()).wrapping_mul(CODINGS_SPREAD)
+}
+
 impl HotTable {
     pub fn new(cache: &Cache) -> HotTable {
         HotTable::with_entries(cache, HOT_ENTRIES)
@@ -56,18 +66,19 @@ impl HotTable {
     }
 
     #[inline]
-    fn set(&mut self, key: Key) -> (&mut Set, &BanList) {
-        (&mut self.sets[(key.0 as u64 & self.mask) as usize], &self.bans)
+    fn set(&mut self, digest: u128) -> (&mut Set, &BanList) {
+        (&mut self.sets[(digest as u64 & self.mask) as usize], &self.bans)
     }
 
-    /// The live object that answers this request as far as Vary goes. Whether it is fresh is the caller's question
-    /// ([`Object::freshness`]); a hit is the caller's to count ([`Object::touch`]).
+    /// The live object that answers this request, of who takes these codings, as far as Vary goes. Whether it is fresh is the caller's
+    /// question ([`Object::freshness`]); a hit is the caller's to count ([`Object::touch`]).
     #[inline]
-    pub fn get(&mut self, key: Key, request: &Request<'_>) -> Option<&Arc<Object>> {
-        let (set, bans) = self.set(key);
+    pub fn get(&mut self, key: Key, accepted: AcceptedCodings, request: &Request<'_>) -> Option<&Arc<Object>> {
+        let digest = digest_for(key, accepted);
+        let (set, bans) = self.set(digest);
         let mut selected: Option<(&Arc<Spec>, Variant)> = None;
         for way in 0..HOT_WAYS {
-            if set.digests[way] != key.0 {
+            if set.digests[way] != digest {
                 continue;
             }
             let Some(object) = set.objects[way].as_ref().filter(|object| object.is_hot(bans)) else { continue };
@@ -89,7 +100,7 @@ impl HotTable {
     /// The live object under a key whose responses do not vary; `None` also where there are variants.
     #[inline]
     pub fn get_plain(&mut self, key: Key) -> Option<&Arc<Object>> {
-        let (set, bans) = self.set(key);
+        let (set, bans) = self.set(key.0);
         let is_it = |object: &Object| object.spec.is_none() && object.is_hot(bans);
         let way =
             (0..HOT_WAYS).find(|&way| set.digests[way] == key.0 && set.objects[way].as_deref().is_some_and(is_it))?;
@@ -97,24 +108,25 @@ impl HotTable {
         set.objects[way].as_ref()
     }
 
-    /// Puts an object in that was just served from the shards.
-    pub fn remember(&mut self, key: Key, object: &Arc<Object>) {
-        let (set, bans) = self.set(key);
+    /// Puts an object in that was just served from the shards, and answers whoever takes these codings.
+    pub fn remember(&mut self, key: Key, accepted: AcceptedCodings, object: &Arc<Object>) {
+        let digest = digest_for(key, accepted);
+        let (set, bans) = self.set(digest);
         if !object.is_hot(bans) || object.key() != key {
             return;
         }
         let mut held = set.objects.iter().zip(set.digests);
         let same =
-            held.position(|(it, digest)| digest == key.0 && it.as_ref().is_some_and(|it| it.variant == object.variant));
+            held.position(|(it, known)| known == digest && it.as_ref().is_some_and(|it| it.variant == object.variant));
         let place = same
             .or_else(|| set.objects.iter().position(|it| it.as_ref().is_none_or(|it| !it.is_hot(bans))))
             .or_else(|| set.used.iter().position(|used| !used))
             .unwrap_or_else(|| {
                 set.used = [false; HOT_WAYS];
-                (key.0 >> 64) as usize % HOT_WAYS
+                (digest >> 64) as usize % HOT_WAYS
             });
         set.objects[place] = Some(Arc::clone(object));
-        set.digests[place] = key.0;
+        set.digests[place] = digest;
         set.used[place] = true;
         self.remembered_bytes += object.body_len();
         let slack = self.account.slack();

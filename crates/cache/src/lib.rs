@@ -71,6 +71,7 @@
 //! ```
 
 mod ask;
+mod asked_encoding;
 mod ban_list;
 mod ban_test;
 mod banning;
@@ -86,13 +87,18 @@ mod disk_control;
 mod disk_level;
 mod draft;
 mod duty;
+mod encoding_draft;
+mod encoding_head;
+mod encodings;
 mod entry;
+mod esi_form;
 mod esi_page;
 mod failure;
 mod flight;
 mod flight_body;
 mod flight_state;
 mod follower;
+mod form_fields;
 mod group_table;
 mod hot_table;
 mod kept_facts;
@@ -128,6 +134,7 @@ mod variants;
 mod walk;
 
 pub use ask::Answer;
+pub use asked_encoding::EncodingAnswer;
 pub use ban_list::BanEntry;
 pub use ban_test::{BanSubject, BanTest};
 pub use banning::BanProgress;
@@ -140,6 +147,8 @@ pub use description::{Description, Elsewhere, StoreAs};
 pub use disk_ban::RecoveredBan;
 pub use disk_level::{Admission, Disk, DiskFile};
 pub use draft::Draft;
+pub use encoding_draft::EncodingDraft;
+pub use encodings::{EncodingState, Encodings};
 pub use esi_page::EsiPage;
 pub use failure::Failure;
 pub use flight::{Flight, Notifier};

@@ -139,6 +139,9 @@ pub const UNWRITTEN_SLICES_MAX: usize = 1024;
 /// What of a slice comes at once.
 pub const SLICE_STEP_BYTES: usize = 4 * BLOCK_BYTES;
 
+/// Responses that an eviction passes over, while it makes room once, because their encodings were used or went instead of them.
+pub const SPARED_MAX: usize = 64;
+
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
 const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
 const _: () = assert!(SHARDS.is_power_of_two() && (SHARDS >= 64 || cfg!(feature = "shuttle")));

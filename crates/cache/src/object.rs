@@ -3,15 +3,17 @@
 //! An object comes into being when its body has landed whole, or when a 304 gave an old body a new head. It knows
 //! its key and variant, so that eviction finds its way back to the directory.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use message::{FieldName, FieldsView, Response, Status};
-use rules::{Facts, Freshness, RequestDirectives};
+use once_cell::race::OnceBox;
+use rules::{ContentCoding, Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
 use crate::by_program::ByProgram;
+use crate::encodings::Encodings;
 use crate::esi_page::EsiPage;
 use crate::group_table::Membership;
 use crate::kept_facts::KeptFacts;
@@ -34,8 +36,9 @@ pub struct Part {
 }
 
 /// How the body is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum BodyForm {
+    #[default]
     Whole,
     Part(Part),
     /// Elsewhere: this is the manifest.
@@ -74,7 +77,8 @@ pub struct Object {
     checked: AtomicU32,
     /// For all of it but a body that is kept out of line.
     charge: Charge,
-    rare: Option<Box<Rare>>,
+    /// Made when the response is, or with its first encoding.
+    rare: OnceBox<Rare>,
     /// The invalidation number under which its fetch began.
     began: u64,
     /// Where a disk has its body: the sequence number of the record. 0: nowhere.
@@ -82,7 +86,7 @@ pub struct Object {
 }
 
 /// What few responses have, and what it takes is not taken from all others.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rare {
     /// The body, where it does not lie behind the head.
     out_of_line: Option<Arc<OutOfLineBody>>,
@@ -92,6 +96,7 @@ struct Rare {
     esi: Option<Arc<EsiPage>>,
     /// What does not fit where the others have it.
     facts: Option<(Facts, Option<ByProgram>)>,
+    encodings: OnceLock<Arc<Encodings>>,
 }
 
 impl Rare {
@@ -102,6 +107,7 @@ impl Rare {
             || self.tags.is_some()
             || self.esi.is_some()
             || self.facts.is_some()
+            || self.encodings.get().is_some()
     }
 
     fn bytes(&self) -> usize {
@@ -138,6 +144,17 @@ pub(crate) struct ObjectParts {
     pub began: u64,
     /// See `Object::on_disk`.
     pub on_disk: u64,
+    pub encodings: EncodingsFrom,
+}
+
+/// Where the encodings of a new object come from.
+#[derive(Debug)]
+pub(crate) enum EncodingsFrom {
+    Nobody,
+    /// They were begun while it came.
+    Flight(Arc<Encodings>),
+    /// They are those of an object with the same body, under another head.
+    Inherited(Arc<Encodings>),
 }
 
 impl ObjectParts {
@@ -166,6 +183,9 @@ impl ObjectParts {
             checked: object.checked(),
             began: object.began,
             on_disk: object.on_disk(),
+            encodings: object
+                .encodings()
+                .map_or(EncodingsFrom::Nobody, |encodings| EncodingsFrom::Inherited(Arc::clone(encodings))),
         }
     }
 }
@@ -175,7 +195,12 @@ impl Object {
     pub(crate) fn new(parts: ObjectParts, charge: impl FnOnce(usize) -> Charge) -> Arc<Object> {
         let ObjectParts { key, variant, spec, head, out_of_line, .. } = parts;
         let ObjectParts { facts, received, order, part, sliced, groups, .. } = parts;
-        let ObjectParts { policy, tags, esi, checked, began, on_disk, .. } = parts;
+        let ObjectParts { policy, tags, esi, checked, began, on_disk, encodings, .. } = parts;
+        // What is inherited the cache makes anew.
+        let encodings = match encodings {
+            EncodingsFrom::Flight(encodings) => OnceLock::from(encodings),
+            EncodingsFrom::Nobody | EncodingsFrom::Inherited(_) => OnceLock::new(),
+        };
         let body_form = match (part, sliced) {
             (Some(part), _) => BodyForm::Part(part),
             (None, Some(sliced)) => BodyForm::Sliced(sliced),
@@ -183,10 +208,11 @@ impl Object {
         };
         let kept_facts = KeptFacts::of(&facts, policy);
         let large_facts = kept_facts.is_none().then_some((facts, policy));
-        let rare = Rare { out_of_line, body_form, groups, tags, esi, facts: large_facts };
+        let rare = Rare { out_of_line, body_form, groups, tags, esi, facts: large_facts, encodings };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
+        let rare = rare.map_or_else(OnceBox::new, OnceBox::with_value);
         let (charge, seat) = (charge(head_bytes), Seat::default());
         let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU16::new(0));
         Arc::new(Object {
@@ -278,7 +304,7 @@ impl Object {
 
     #[inline]
     pub(crate) fn out_of_line(&self) -> Option<&Arc<OutOfLineBody>> {
-        self.rare.as_ref()?.out_of_line.as_ref()
+        self.rare.get()?.out_of_line.as_ref()
     }
 
     pub(crate) fn shares_body_with(&self, other: &Object) -> bool {
@@ -295,12 +321,12 @@ impl Object {
 
     #[cold]
     fn large_facts(&self) -> (Facts, Option<ByProgram>) {
-        self.rare.as_ref().and_then(|rare| rare.facts).expect("facts that do not fit are among what is rare")
+        self.rare.get().and_then(|rare| rare.facts).expect("facts that do not fit are among what is rare")
     }
 
     #[inline]
     fn body_form(&self) -> BodyForm {
-        self.rare.as_ref().map_or(BodyForm::Whole, |rare| rare.body_form)
+        self.rare.get().map_or(BodyForm::Whole, |rare| rare.body_form)
     }
 
     /// Set for a stored 206: the body is this part of the representation.
@@ -325,6 +351,12 @@ impl Object {
     #[inline]
     pub fn has_whole_body(&self) -> bool {
         self.body_form() == BodyForm::Whole
+    }
+
+    /// Does it go out as it is: the whole, with nothing to be included in it?
+    #[inline]
+    pub fn goes_out_as_it_is(&self) -> bool {
+        self.rare.get().is_none_or(|rare| rare.body_form == BodyForm::Whole && rare.esi.is_none())
     }
 
     /// How long the body is that it answers with: of a part, its own.
@@ -402,13 +434,31 @@ impl Object {
     }
 
     pub(crate) fn tags(&self) -> Option<&Arc<TagSet>> {
-        self.rare.as_ref()?.tags.as_ref()
+        self.rare.get()?.tags.as_ref()
     }
 
     /// What is to be included in its body, if anything is.
     #[inline]
     pub fn esi(&self) -> Option<&Arc<EsiPage>> {
-        self.rare.as_ref()?.esi.as_ref()
+        self.rare.get()?.esi.as_ref()
+    }
+
+    /// The same representation in other codings, as far as anybody asked for such.
+    #[inline]
+    pub fn encodings(&self) -> Option<&Arc<Encodings>> {
+        self.rare.get()?.encodings.get()
+    }
+
+    /// The one of a coding, if it is made. It is as good as this is: what was tested of this was tested of it.
+    pub fn encoding(&self, coding: ContentCoding) -> Option<Arc<Object>> {
+        let encoding = self.encodings()?.made(coding)?;
+        encoding.note_checked(self.checked());
+        Some(encoding)
+    }
+
+    /// The same, for who asks for one.
+    pub fn encodings_or_new(&self) -> &Arc<Encodings> {
+        self.rare.get_or_init(Box::default).encodings.get_or_init(Arc::default)
     }
 
     /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.
@@ -417,7 +467,7 @@ impl Object {
     }
 
     pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {
-        self.rare.as_ref()?.groups.as_ref()
+        self.rare.get()?.groups.as_ref()
     }
 
     /// Was none of its groups invalidated since its fetch began? What is not valid is as good as purged, though it is
@@ -484,7 +534,35 @@ impl Object {
             (true, false) => HOT,
             (true, true) => WATCHED,
         };
+        self.set_liveness(liveness);
+        if let Some(encodings) = self.encodings() {
+            encodings.follow_liveness(liveness);
+        }
+    }
+
+    pub(crate) fn liveness(&self) -> u8 {
+        self.liveness.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_liveness(&self, liveness: u8) {
         self.liveness.store(liveness, Ordering::Release);
+    }
+
+    /// Were its encodings used of late? Then it was, and whoever orders objects by their use is told so.
+    pub(crate) fn hears_of_uses(&self) -> bool {
+        let uses = self.encodings().map_or(0, |encodings| encodings.take_uses());
+        (0..uses).for_each(|_| self.seat.touch());
+        uses > 0
+    }
+
+    /// How often it was used of late; from here on it counts anew.
+    pub(crate) fn take_uses(&self) -> u8 {
+        self.seat.take_uses()
+    }
+
+    /// What of the weight is its own, without that of its encodings.
+    pub(crate) fn own_weight(&self) -> usize {
+        self.charge.bytes() + self.out_of_line().map_or(0, |out_of_line| out_of_line.charge.bytes())
     }
 
     /// What of it stays in memory for each of those who still read it, the one that asks not counted: nothing while it is
@@ -504,8 +582,10 @@ impl Object {
         self.liveness.load(Ordering::Acquire) == DEAD
     }
 
-    /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish.
-    pub(crate) fn kill(&self, body_stays: bool) {
+    /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish. `heir`: what comes in its place, maybe
+    /// with its body.
+    pub(crate) fn kill(&self, heir: Option<&Object>) {
+        let body_stays = heir.is_some_and(|heir| self.shares_body_with(heir));
         let before = self.liveness.swap(DEAD, Ordering::Release);
         if let Some(tags) = self.tags().filter(|_| before != DEAD) {
             tags.strike_off(self.key);
@@ -513,6 +593,9 @@ impl Object {
         self.charge.leave();
         if let Some(out_of_line) = self.out_of_line().filter(|_| !body_stays) {
             out_of_line.charge.leave();
+        }
+        if let Some(encodings) = self.encodings() {
+            encodings.close(heir.and_then(Object::encodings).map(|encodings| &**encodings));
         }
     }
 }
@@ -532,7 +615,7 @@ impl Tenant for Object {
     }
 
     fn weight(&self) -> usize {
-        self.charge.bytes() + self.out_of_line().map_or(0, |out_of_line| out_of_line.charge.bytes())
+        self.own_weight() + self.encodings().map_or(0, |encodings| encodings.bytes())
     }
 
     fn fingerprint(&self) -> u64 {

@@ -6,7 +6,7 @@ use store::{Growing, Unfinished};
 
 use crate::cache::Cache;
 use crate::kept_head::KeptHead;
-use crate::object::{Object, ObjectParts};
+use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::parts::{WholeHead, part_of};
 
@@ -43,7 +43,13 @@ impl Cache {
             Some(body) => is_out_of_line.then(|| OutOfLineBody::new(body.finish(), &self.account, self.pages.as_ref())),
             None => first.out_of_line().cloned(),
         };
-        self.object(ObjectParts { out_of_line, part, on_disk: 0, ..ObjectParts::under(head, object) })
+        self.object(ObjectParts {
+            out_of_line,
+            part,
+            on_disk: 0,
+            encodings: EncodingsFrom::Nobody,
+            ..ObjectParts::under(head, object)
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::kept_head::KeptHead;
 use crate::key::Key;
 use crate::limits::DISK_CANDIDATES_MAX;
 use crate::moment::Now;
-use crate::object::{Object, ObjectParts};
+use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::removed_objects::RemovedObjects;
 use crate::spec::{Spec, variant_of};
@@ -167,10 +167,11 @@ impl Cache {
             groups: self.membership(groups.as_ref(), number),
             policy: form.keep_ms.map(|keep_ms| ByProgram { keep_ms, mark: None }),
             tags: self.tag_set(Tags::as_they_were(form.tag_slots, form.tag_digests)),
-            esi: None,
+            esi: form.esi.map(Arc::new),
             checked: number,
             began: number,
             on_disk: stored.sequence(),
+            encodings: EncodingsFrom::Nobody,
         })
     }
 }

@@ -11,6 +11,7 @@
 //! then texts and lists, each with its length before it as u32:
 //! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
 //! version 4, a manifest: complete u64 · slice_bytes u64 · stamp u64
+//! version 5, a page with parts: what was found in it, see `esi_form`
 //! ```
 //!
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
@@ -22,6 +23,9 @@ use bytes::Bytes;
 use message::{FieldName, Fields, ResponseHead, Status, Version};
 use rules::{Facts, Vary, VarySpec};
 
+use crate::esi_form;
+use crate::esi_page::EsiPage;
+use crate::form_fields::{FormReader, FormWriter, NONE_LEN};
 use crate::kept_facts;
 use crate::key::{Key, Variant};
 use crate::moment::Now;
@@ -31,8 +35,9 @@ use crate::slice_layout::Sliced;
 const FORM_VERSION: u8 = 3;
 /// Of a response whose body lies in slices.
 const MANIFEST_VERSION: u8 = 4;
+/// Of a page with parts.
+const PAGE_VERSION: u8 = 5;
 const NONE_U64: u64 = u64::MAX;
-const NONE_LEN: u32 = u32::MAX;
 
 /// What is read back.
 #[derive(Debug)]
@@ -51,6 +56,7 @@ pub(crate) struct StoredForm {
     pub tag_slots: Vec<u32>,
     pub tag_digests: Vec<u64>,
     pub sliced: Option<Sliced>,
+    pub esi: Option<EsiPage>,
 }
 
 /// Which boot of the machine this is: only within one can its clock that does not jump be compared.
@@ -66,14 +72,18 @@ impl Boot {
     }
 }
 
-/// `None` for what is not kept on disks: marks, parts of a representation, and what other things are to be included in.
+/// `None` for what is not kept on disks: marks, and parts of a representation.
 pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
-    if object.mark().is_some() || object.partial().is_some() || object.esi().is_some() {
+    if object.mark().is_some() || object.partial().is_some() {
         return None;
     }
     let (head, facts, received) = (object.response(), object.facts(), object.received);
     let mut out = FormWriter(Vec::with_capacity(256 + 2 * object.kept_head().head_len()));
-    out.0.push(if object.sliced().is_some() { MANIFEST_VERSION } else { FORM_VERSION });
+    out.0.push(match (object.sliced(), object.esi()) {
+        (Some(_), _) => MANIFEST_VERSION,
+        (None, Some(_)) => PAGE_VERSION,
+        (None, None) => FORM_VERSION,
+    });
     out.0.extend_from_slice(&object.key().0.to_le_bytes());
     out.0.extend_from_slice(&u128::from(object.variant.0).to_le_bytes());
     out.numbers([boot.0, received.mono_ms, received.wall_ms]);
@@ -102,6 +112,8 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     out.list(digests, |digest| digest.to_le_bytes());
     if let Some(sliced) = object.sliced() {
         out.numbers([sliced.complete, sliced.slice_bytes, sliced.stamp]);
+    } else if let Some(page) = object.esi() {
+        esi_form::write(page, &mut out);
     }
     Some(Bytes::from(out.0))
 }
@@ -110,10 +122,10 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
 pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let mut from = FormReader(bytes);
     let version = from.bytes::<1>()?[0];
-    if !matches!(version, FORM_VERSION | MANIFEST_VERSION) {
+    if !matches!(version, FORM_VERSION | MANIFEST_VERSION | PAGE_VERSION) {
         return None;
     }
-    let is_manifest = version == MANIFEST_VERSION;
+    let form_version = version;
     let key = Key(u128::from_le_bytes(from.bytes()?));
     let variant = Variant(u128::from_le_bytes(from.bytes()?) as u64);
     let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
@@ -147,9 +159,13 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let group_slots = from.list(u32::from_le_bytes)?;
     let tag_slots = from.list(u32::from_le_bytes)?;
     let tag_digests = from.list(u64::from_le_bytes)?;
-    let sliced = match is_manifest {
-        true => Some(Sliced::read([from.number()?, from.number()?, from.number()?])?),
-        false => None,
+    let sliced = match form_version {
+        MANIFEST_VERSION => Some(Sliced::read([from.number()?, from.number()?, from.number()?])?),
+        _ => None,
+    };
+    let esi = match form_version {
+        PAGE_VERSION => Some(esi_form::read(&mut from)?),
+        _ => None,
     };
     let is_whole = from.0.is_empty() && (100..1_000).contains(&status.0);
     let head = ResponseHead { status, version, reason, fields };
@@ -166,6 +182,7 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         tag_slots,
         tag_digests,
         sliced,
+        esi,
     })
 }
 
@@ -194,65 +211,6 @@ fn fields_of(mut lines: &[u8]) -> Option<Fields> {
     Some(fields)
 }
 
-struct FormWriter(Vec<u8>);
-
-impl FormWriter {
-    fn numbers<const N: usize>(&mut self, numbers: [u64; N]) {
-        numbers.iter().for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
-    }
-
-    fn length(&mut self, length: usize) {
-        let length = u32::try_from(length).expect("a head is limited far below 4 GiB");
-        self.0.extend_from_slice(&length.to_le_bytes());
-    }
-
-    fn text(&mut self, text: &[u8]) {
-        self.length(text.len());
-        self.0.extend_from_slice(text);
-    }
-
-    fn list<T: Copy, const N: usize>(&mut self, list: &[T], bytes: impl Fn(T) -> [u8; N]) {
-        self.length(list.len());
-        list.iter().for_each(|&item| self.0.extend_from_slice(&bytes(item)));
-    }
-}
-
-struct FormReader<'a>(&'a [u8]);
-
-impl<'a> FormReader<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.bytes()?))
-    }
-
-    fn length(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.bytes()?))
-    }
-
-    /// `Some(None)`: there is none, which is not an empty one.
-    fn text(&mut self) -> Option<Option<&'a [u8]>> {
-        match self.length()? {
-            NONE_LEN => Some(None),
-            length => self.take(length as usize).map(Some),
-        }
-    }
-
-    fn list<T, const N: usize>(&mut self, item: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
-        let length = self.length()? as usize;
-        let bytes = self.take(length.checked_mul(N)?)?;
-        Some(bytes.chunks_exact(N).map(|chunk| item(chunk.try_into().expect("a chunk is so long"))).collect())
-    }
-}
-
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use std::sync::Arc;
@@ -264,7 +222,7 @@ mod tests {
     use crate::group_table::{GroupTable, Groups, Membership};
     use crate::kept_head::KeptHead;
     use crate::key::Digester;
-    use crate::object::{ObjectParts, Part};
+    use crate::object::{EncodingsFrom, ObjectParts, Part};
     use crate::spec::Spec;
     use crate::tag_index::{TagIndex, TagSet, Tags};
 
@@ -305,6 +263,7 @@ mod tests {
             checked: 0,
             began: 0,
             on_disk: 0,
+            encodings: EncodingsFrom::Nobody,
         }
     }
 
@@ -346,6 +305,31 @@ mod tests {
     }
 
     #[test]
+    fn a_page_says_where_its_parts_stand() {
+        let mut scanner = esi::Scanner::new(esi::Options { has_variables: true, ..esi::Options::default() });
+        scanner.push(
+            b"a<esi:include src=\"/1\" alt=\"/2\" onerror=\"continue\"/>b<esi:include src=\"/3\"/>\
+              <esi:vars>$(HTTP_COOKIE{id}|nobody)</esi:vars><esi:choose><esi:when test=\"$(HTTP_HOST)\">e</esi:when>\
+              <esi:otherwise>f$(x)<esi:include src=\"/$(HTTP_HOST)\"/></esi:otherwise></esi:choose><esi:try><esi:attempt>c<esi:include src=\"/4\"/></esi:attempt><esi:except>d</esi:except></esi:try>",
+        );
+        let page = EsiPage { document: scanner.finish(), is_gzipped: true };
+        assert!(page.document.has_esi && page.document.complaints.is_empty());
+        let whole = write(&object(ObjectParts { esi: Some(Arc::new(page.clone())), ..parts() }), BOOT).unwrap();
+        assert_eq!(read(&whole, BOOT, NOW).unwrap().esi, Some(page));
+        assert!(read(&write(&object(parts()), BOOT).unwrap(), BOOT, NOW).unwrap().esi.is_none());
+        for length in 0..whole.len() {
+            assert!(read(&whole.slice(..length), BOOT, NOW).is_none(), "{length}");
+        }
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.to_vec();
+                damaged[at] ^= 1 << bit;
+                let _ = read(&Bytes::from(damaged), BOOT, NOW);
+            }
+        }
+    }
+
+    #[test]
     fn what_lay_on_a_disk_has_aged() {
         let written = write(&object(parts()), BOOT).unwrap();
         let check = |boot: u64, mono_ms: u64, wall_ms: u64, (age_ms, received_ms): (u64, u64)| {
@@ -381,7 +365,7 @@ mod tests {
             }
         }
         let mut other = whole.to_vec();
-        other[0] = MANIFEST_VERSION + 1;
+        other[0] = PAGE_VERSION + 1;
         assert!(read(&Bytes::from(other), BOOT, NOW).is_none());
     }
 

@@ -22,7 +22,7 @@ use crate::flight_state::FlightState;
 use crate::follower::Follower;
 use crate::kept_head::KeptHead;
 use crate::moment::Now;
-use crate::object::{Object, ObjectParts};
+use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::removed_objects::RemovedObjects;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::variant_of;
@@ -234,6 +234,7 @@ impl Ticket {
             checked: flight.began(),
             began: flight.began(),
             on_disk: 0,
+            encodings: EncodingsFrom::Nobody,
         })
     }
 
@@ -336,7 +337,7 @@ impl Ticket {
 
 impl Inner {
     /// The head of a response that may be stored, unless the flight is condemned or the body too long.
-    fn describe(&mut self, head: FlightHead, condemned: bool, too_long: bool) {
+    pub(crate) fn describe(&mut self, head: FlightHead, condemned: bool, too_long: bool) {
         self.head = Some(head);
         match self.state {
             // A purge condemns the flights it finds; one that was not listed learns it here.

@@ -244,7 +244,7 @@ fn a_ban_that_was_worked_off_has_missed_nothing() {
             let mut hot = cache::HotTable::with_entries(&site.cache, 4);
             site.visit(3);
             if let Answer::Fresh(object) = site.ask(3, false) {
-                hot.remember(site.key(), &object);
+                hot.remember(site.key(), Default::default(), &object);
             }
             site.version.store(2, SeqCst);
             site.cache.ban(Arc::new(All(false)), at(1_000));

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::esi_variables::Variable;
+
 /// A text, in the order in which it goes out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
@@ -23,6 +25,21 @@ pub enum Piece {
         attempt: Vec<Piece>,
         except: Vec<Piece>,
     },
+    /// What the request for the page says.
+    Variable(Variable),
+    /// The first whose test holds, else the last.
+    Choose {
+        whens: Vec<When>,
+        otherwise: Vec<Piece>,
+    },
+}
+
+/// `<esi:when>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct When {
+    /// As it was written: [`holds`](crate::holds) reads it.
+    pub test: Vec<u8>,
+    pub pieces: Vec<Piece>,
 }
 
 /// `<esi:include>`.
@@ -32,6 +49,8 @@ pub struct Include {
     pub src: Vec<u8>,
     /// What is included where that fails.
     pub alt: Option<Vec<u8>>,
+    /// There may be variables in these: see [`expanded`](crate::expanded).
+    pub has_variables: bool,
     /// `onerror="continue"`: nothing stands in the place of what failed.
     pub goes_on: bool,
 }
@@ -60,9 +79,12 @@ impl Document {
 
 fn count(pieces: &[Piece]) -> usize {
     let of = |piece: &Piece| match piece {
-        Piece::Text(_) => 0,
+        Piece::Text(_) | Piece::Variable(_) => 0,
         Piece::Include(_) => 1,
         Piece::Try { attempt, except } => count(attempt) + count(except),
+        Piece::Choose { whens, otherwise } => {
+            whens.iter().map(|when| count(&when.pieces)).sum::<usize>() + count(otherwise)
+        }
     };
     pieces.iter().map(of).sum()
 }
@@ -72,6 +94,13 @@ fn heap_bytes(pieces: &[Piece]) -> usize {
         Piece::Text(_) => 0,
         Piece::Include(include) => include.src.len() + include.alt.as_ref().map_or(0, Vec::len),
         Piece::Try { attempt, except } => heap_bytes(attempt) + heap_bytes(except),
+        Piece::Variable(Variable { key, default, .. }) => {
+            key.as_ref().map_or(0, Vec::len) + default.as_ref().map_or(0, Vec::len)
+        }
+        Piece::Choose { whens, otherwise } => {
+            let of = |when: &When| size_of::<When>() + when.test.len() + heap_bytes(&when.pieces);
+            whens.iter().map(of).sum::<usize>() + heap_bytes(otherwise)
+        }
     };
     size_of_val(pieces) + pieces.iter().map(of).sum::<usize>()
 }

@@ -12,13 +12,19 @@
 //! ```
 
 mod document;
+mod esi_variables;
 pub mod limits;
+mod open_branches;
 mod scanner;
 #[cfg(test)]
 mod scanner_tests;
 mod tag;
 mod target;
 
-pub use document::{Complaint, Document, Include, Piece};
+mod when_test;
+
+pub use document::{Complaint, Document, Include, Piece, When};
+pub use esi_variables::{VARIABLE_NAMES, Variable, VariableName, Variables, expanded};
 pub use scanner::{Options, Scanner};
 pub use target::{Target, TargetFault};
+pub use when_test::holds;

@@ -4,9 +4,11 @@
 use std::ops::Range;
 
 use crate::document::{Complaint, Document, Include, Piece};
-use crate::limits::{COMPLAINTS_MAX, NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX};
+use crate::esi_variables::Variable;
+use crate::limits::{COMPLAINTS_MAX, NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX, VARIABLE_BYTES_MAX};
+use crate::open_branches::OpenBranches;
 use crate::tag::{self, Attributes, TagName, is_blank};
-use crate::target::Target;
+use crate::target::{HTTPS, Target, unescaped};
 
 /// How a text is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct Options {
     pub removes_bom: bool,
     /// What is at an `https://` is asked for as what is at an `http://`; otherwise it is not included.
     pub takes_https: bool,
+    /// `<esi:vars>`, `<esi:choose>` and variables in addresses are what ESI 1.0 has them for; otherwise they are left out.
+    pub has_variables: bool,
 }
 
 /// Reads one text.
@@ -39,7 +43,9 @@ pub struct Scanner {
     ends_comment: bool,
     document: Document,
     pieces_count: usize,
-    open: Vec<OpenTry>,
+    /// Within `<esi:vars>`: what begins with `$(` may be a variable.
+    has_vars: bool,
+    open: Vec<OpenBranches>,
 }
 
 /// What the next bytes are.
@@ -57,23 +63,6 @@ enum Mode {
     Until(&'static [u8]),
     /// A tag of ESI that is wrong, up to its `>`.
     Wrong,
-}
-
-/// `<esi:try>` that has no end yet.
-#[derive(Debug, Default)]
-struct OpenTry {
-    attempt: Vec<Piece>,
-    except: Vec<Piece>,
-    within: Within,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Within {
-    /// Between its parts: nothing of that goes out.
-    #[default]
-    Neither,
-    Attempt,
-    Except,
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -115,6 +104,7 @@ impl Scanner {
             ends_comment: false,
             document: Document::default(),
             pieces_count: 0,
+            has_vars: false,
             open: Vec::new(),
         }
     }
@@ -151,8 +141,8 @@ impl Scanner {
         }
         self.mark(left.len(), !is_tag && self.mode != Mode::Wrong);
         while let Some(open) = self.open.pop() {
-            self.complain(true, "ESI 1.0 <esi:try> has no end");
-            self.put(Piece::Try { attempt: open.attempt, except: open.except });
+            self.complain(true, open.without_end());
+            self.put(open.into_piece());
         }
         self.document
     }
@@ -218,10 +208,16 @@ impl Scanner {
     }
 
     fn text(&mut self, bytes: &[u8]) -> Option<usize> {
-        let is_special = |byte: &u8| *byte == b'<' || *byte == b'-' && self.ends_comment;
+        let is_special = |byte: &u8| match byte {
+            b'<' => true,
+            b'-' => self.ends_comment,
+            b'$' => self.has_vars,
+            _ => false,
+        };
         match bytes.iter().position(is_special) {
             None => Some(self.mark(bytes.len(), true)),
             Some(0) if bytes[0] == b'-' => self.maybe_comment_end(bytes),
+            Some(0) if bytes[0] == b'$' => self.maybe_variable(bytes),
             Some(0) => self.angle(bytes),
             Some(at) => Some(self.mark(at, true)),
         }
@@ -231,10 +227,29 @@ impl Scanner {
     fn maybe_comment_end(&mut self, bytes: &[u8]) -> Option<usize> {
         if bytes.starts_with(COMMENT_END) {
             self.ends_comment = false;
-            self.document.has_esi = true;
             return Some(self.mark(COMMENT_END.len(), false));
         }
         if COMMENT_END.starts_with(bytes) { None } else { Some(self.mark(1, true)) }
+    }
+
+    /// A dollar sign within `<esi:vars>`.
+    fn maybe_variable(&mut self, bytes: &[u8]) -> Option<usize> {
+        let searched = &bytes[..bytes.len().min(VARIABLE_BYTES_MAX)];
+        let may_begin = b"$(".starts_with(&searched[..searched.len().min(2)]);
+        let is_whole = searched.contains(&b')') || bytes.len() >= VARIABLE_BYTES_MAX;
+        if may_begin && !is_whole {
+            return None;
+        }
+        match Variable::read(searched) {
+            Some((variable, length)) => {
+                let taken = self.mark(length, false);
+                if !self.removes {
+                    self.put(Piece::Variable(variable));
+                }
+                Some(taken)
+            }
+            None => Some(self.mark(1, true)),
+        }
     }
 
     /// A `<`, and what follows.
@@ -270,6 +285,7 @@ impl Scanner {
                     self.complain(true, "ESI 1.0 Nested <!--esi element in <esi:remove>");
                 }
                 self.ends_comment = true;
+                self.document.has_esi = true;
                 Some(self.mark(length, false))
             }
             Beginning::Esi | Beginning::EsiEnd => {
@@ -305,7 +321,18 @@ impl Scanner {
                 TagName::Remove => self.remove(is_end, attributes.is_empty_element),
                 TagName::Comment if attributes.is_empty_element => Ok(()),
                 TagName::Comment => Err("ESI 1.0 <esi:comment> needs final '/'"),
-                TagName::Try | TagName::Attempt | TagName::Except => self.try_tag(name, is_end),
+                TagName::Try | TagName::Attempt | TagName::Except => self.branch_tag(name, is_end, &[]),
+                _ if !self.options.has_variables => Err("ESI 1.0 element that is switched off"),
+                TagName::Vars => {
+                    self.has_vars = !is_end;
+                    Ok(())
+                }
+                TagName::When if !is_end => match attributes.last(b"test") {
+                    None => Err("ESI 1.0 <esi:when> lacks test attr"),
+                    // A tag ends with the first `>`, so a test has it as an entity.
+                    Some(test) => self.branch_tag(name, is_end, &unescaped(test)),
+                },
+                TagName::Choose | TagName::When | TagName::Otherwise => self.branch_tag(name, is_end, &[]),
             }),
         };
         if let Err(why) = done {
@@ -315,6 +342,9 @@ impl Scanner {
 
     fn include(&mut self, attributes: &Attributes<'_>) -> Result<(), &'static str> {
         let src = attributes.only(b"src").map_err(|()| "ESI 1.0 <esi:include> has multiple src= attributes")?;
+        let alt = attributes.last(b"alt").map(<[u8]>::to_vec);
+        let has_variables =
+            self.options.has_variables && src.into_iter().chain(alt.as_deref()).any(|text| text.contains(&b'$'));
         if src.is_some_and(|src| src.iter().any(|byte| is_blank(*byte))) {
             return Err("ESI 1.0 <esi:include> has whitespace in src= attribute");
         }
@@ -322,16 +352,17 @@ impl Scanner {
             self.complain(false, "ESI 1.0 <esi:include> lacks final '/'");
         }
         let src = src.ok_or("ESI 1.0 <esi:include> lacks src attr")?.to_vec();
-        let target = Target::of(&src, b"/").map_err(|_| "ESI 1.0 <esi:include> invalid src= URL")?;
-        if target.is_https && !self.options.takes_https {
+        let is_https = src.starts_with(HTTPS);
+        if is_https && !self.options.takes_https {
             self.complain(false, "ESI 1.0 <esi:include> with https:// ignored");
             return Ok(());
         }
-        if target.is_https {
+        if is_https {
             self.complain(false, "ESI 1.0 <esi:include> https:// treated as http://");
         }
+        Target::of(&src, b"/").map_err(|_| "ESI 1.0 <esi:include> invalid src= URL")?;
         let goes_on = attributes.last(b"onerror") == Some(b"continue");
-        self.put(Piece::Include(Include { src, alt: attributes.last(b"alt").map(<[u8]>::to_vec), goes_on }));
+        self.put(Piece::Include(Include { src, alt, has_variables, goes_on }));
         Ok(())
     }
 
@@ -347,30 +378,25 @@ impl Scanner {
         }
     }
 
-    fn try_tag(&mut self, name: TagName, is_end: bool) -> Result<(), &'static str> {
-        let depth = self.open.len();
-        match (name, is_end, self.open.last_mut()) {
-            (TagName::Try, false, _) if depth >= NESTED_MAX => Err("ESI 1.0 <esi:try> nested too deep"),
-            (TagName::Try, false, _) => {
-                self.open.push(OpenTry::default());
-                Ok(())
+    /// A tag of what has branches: alternatives, and choices. `test`: of `<esi:when>`.
+    fn branch_tag(&mut self, name: TagName, is_end: bool, test: &[u8]) -> Result<(), &'static str> {
+        if let (false, Some(begun)) = (is_end, OpenBranches::begun_by(name)) {
+            if self.open.len() >= NESTED_MAX {
+                return Err("ESI 1.0 <esi:try> or <esi:choose> nested too deep");
             }
-            (_, _, None) => Err("ESI 1.0 <esi:try> not open"),
-            (TagName::Try, true, Some(_)) => {
-                if let Some(open) = self.open.pop() {
-                    self.put(Piece::Try { attempt: open.attempt, except: open.except });
-                }
-                Ok(())
-            }
-            (_, true, Some(open)) => {
-                open.within = Within::Neither;
-                Ok(())
-            }
-            (name, false, Some(open)) => {
-                open.within = if name == TagName::Attempt { Within::Attempt } else { Within::Except };
-                Ok(())
-            }
+            self.open.push(begun);
+            return Ok(());
         }
+        let Some(open) = self.open.last_mut().filter(|open| open.has(name)) else {
+            return Err(OpenBranches::not_open(name));
+        };
+        if OpenBranches::begun_by(name).is_none() {
+            return open.turn(name, is_end, test);
+        }
+        if let Some(ended) = self.open.pop() {
+            self.put(ended.into_piece());
+        }
+        Ok(())
     }
 
     /// So many bytes go out, or do not. Returns how many.
@@ -419,11 +445,7 @@ impl Scanner {
     fn pieces(&mut self) -> Option<&mut Vec<Piece>> {
         match self.open.last_mut() {
             None => Some(&mut self.document.pieces),
-            Some(open) => match open.within {
-                Within::Attempt => Some(&mut open.attempt),
-                Within::Except => Some(&mut open.except),
-                Within::Neither => None,
-            },
+            Some(open) => open.pieces(),
         }
     }
 

@@ -1,11 +1,13 @@
-//! The scanner, by what goes out of a text: whole, in pieces of every length, and beside a slow scanner that is easy to believe.
+//! The scanner, by what goes out of a text: whole, and in pieces of every length. Beside a slow scanner that is easy to believe it runs in
+//! `tests/esi_corpus.rs`.
 
 use proptest::prelude::*;
 
 use crate::limits::{NESTED_MAX, PIECES_MAX, TAG_BYTES_MAX};
-use crate::{Document, Include, Options, Piece, Scanner};
+use crate::{Document, Include, Options, Piece, Scanner, When};
 
-const VARNISH: Options = Options { wants_xml: true, ignores_others: false, removes_bom: false, takes_https: false };
+const VARNISH: Options =
+    Options { wants_xml: true, ignores_others: false, removes_bom: false, takes_https: false, has_variables: false };
 
 fn scan(options: Options, text: &[u8], piece: usize) -> Document {
     let mut scanner = Scanner::new(options);
@@ -21,9 +23,15 @@ fn shown(text: &[u8], pieces: &[Piece]) -> String {
             Piece::Text(range) => {
                 out += &String::from_utf8_lossy(&text[range.start as usize..range.end as usize]);
             }
-            Piece::Include(Include { src, alt, goes_on }) => {
+            Piece::Include(Include { src, alt, goes_on, .. }) => {
                 let alt = alt.as_ref().map(|alt| format!("|{}", String::from_utf8_lossy(alt))).unwrap_or_default();
                 out += &format!("{{{}{alt}{}}}", String::from_utf8_lossy(src), if *goes_on { "?" } else { "" });
+            }
+            Piece::Variable(variable) => out += &format!("[{:?}]", variable.name),
+            Piece::Choose { whens, otherwise } => {
+                let when =
+                    |when: &When| format!("{}?{}:", String::from_utf8_lossy(&when.test), shown(text, &when.pieces));
+                out += &format!("({}{})", whens.iter().map(when).collect::<String>(), shown(text, otherwise));
             }
             Piece::Try { attempt, except } => {
                 out += &format!("({}:{})", shown(text, attempt), shown(text, except));
@@ -90,6 +98,44 @@ fn the_second_way_is_kept_for_when_the_first_fails() {
 }
 
 #[test]
+fn what_the_request_says_may_stand_in_a_page_and_choose_where_that_is_switched_on() {
+    let on = Options { has_variables: true, ..VARNISH };
+    let check_on = |text: &str, expect: &str| assert_eq!(check(on, text, expect), [""; 0], "{text}");
+    check_on(
+        "<p>$(HTTP_HOST)<esi:vars>a$(HTTP_HOST)b$ $(X) $</esi:vars>$(HTTP_HOST)",
+        "<p>$(HTTP_HOST)a[Host]b$ $(X) $$(HTTP_HOST)",
+    );
+    check_on(
+        "<esi:choose>x<esi:when test=\"$(HTTP_HOST)=='a'\">a<esi:include src=\"/x\"/></esi:when>y<esi:when test=\"2&gt;1\">b</esi:when>\
+         <esi:otherwise>c</esi:otherwise>z</esi:choose>d",
+        "($(HTTP_HOST)=='a'?a{/x}:2>1?b:c)d",
+    );
+    check_on(
+        "<esi:choose><esi:when test=\"1\"><esi:try><esi:attempt>a</esi:attempt><esi:except>b</esi:except></esi:try></esi:when></esi:choose>",
+        "(1?(a:b):)",
+    );
+    let include = scan(on, b"<esi:include src=\"/x?$(QUERY_STRING{q})\"/>", 7);
+    assert!(matches!(&include.pieces[..], [Piece::Include(Include { has_variables: true, .. })]), "{include:?}");
+    let off = check(VARNISH, "<p><esi:vars>$(HTTP_HOST)</esi:vars>", "<p>$(HTTP_HOST)");
+    assert!(off.len() == 2 && off[0].contains("switched off"), "{off:?}");
+}
+
+#[test]
+fn branches_in_the_wrong_place_are_left_out() {
+    let on = Options { has_variables: true, ..VARNISH };
+    for (text, expect, why) in [
+        ("<p><esi:when test=\"1\">a</esi:when>", "<p>a", "not open"),
+        ("<p><esi:choose><esi:attempt>a</esi:attempt></esi:choose>b", "<p>()b", "not open"),
+        ("<p><esi:choose><esi:when>a</esi:when></esi:choose>b", "<p>()b", "lacks test attr"),
+        ("<p><esi:choose><esi:when test=\"'a\">a</esi:when></esi:choose>b", "<p>()b", "lacks an operand"),
+        ("<p><esi:choose><esi:otherwise>a", "<p>(a)", "no end"),
+    ] {
+        let complaints = check(on, text, expect);
+        assert!(complaints.first().is_some_and(|first| first.contains(why)), "{text}: {complaints:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_left_out_and_told() {
     check_wrong("<p><esi:include/>a", "<p>a", "lacks src attr");
     check_wrong("<p><esi:include src=\"/x\">a", "<p>{/x}a", "lacks final '/'");
@@ -133,7 +179,7 @@ fn what_is_no_xml_goes_out_as_it_is() {
 fn a_text_without_esi_is_known_as_such() {
     let has_esi = |text: &str| scan(VARNISH, text.as_bytes(), 5).has_esi;
     assert!(!has_esi("") && !has_esi("<p>a</p>") && !has_esi("<!-- esi -->"));
-    assert!(has_esi("<esi:remove></esi:remove>") && has_esi("<!--esi a-->"));
+    assert!(has_esi("<esi:remove></esi:remove>") && has_esi("<!--esi a-->") && has_esi("<!--esi a"));
 }
 
 #[test]
@@ -151,70 +197,7 @@ fn bounds_hold() {
     assert!(shown(many.as_bytes(), &document.pieces).ends_with("<esi:include src=\"/x\"/>a"));
 }
 
-/// The same by looking at the whole text at each place, one byte after the other.
-fn obvious(text: &[u8]) -> String {
-    let (mut out, mut at, mut removes, mut armed) = (Vec::new(), 0, false, false);
-    let find = |from: usize, what: &[u8]| {
-        text[from..]
-            .windows(what.len())
-            .position(|window| window == what)
-            .map_or(text.len(), |at| from + at + what.len())
-    };
-    while at < text.len() {
-        let rest = &text[at..];
-        let (to, kept) = if rest.starts_with(b"<esi:") || rest.starts_with(b"</esi:") {
-            let to = find(at, b">");
-            let tag = &text[at..to];
-            if tag.ends_with(b">") {
-                match tag {
-                    b"<esi:remove>" => removes = true,
-                    b"</esi:remove>" => removes = false,
-                    tag if tag.starts_with(b"<esi:include src=\"/x\"/") && !removes => out.extend(b"{/x}"),
-                    _ => {}
-                }
-            }
-            (to, false)
-        } else if rest.starts_with(b"<!--esi") {
-            armed = true;
-            (at + 7, false)
-        } else if rest.starts_with(b"<!---->") {
-            (at + 7, true)
-        } else if rest.starts_with(b"<!--") {
-            armed = false;
-            (find(at + 4, b"-->"), true)
-        } else if rest.starts_with(b"<![CDATA[") {
-            (find(at + 9, b"]]>"), true)
-        } else if armed && rest.starts_with(b"-->") {
-            armed = false;
-            (at + 3, false)
-        } else if rest[0] == b'<' {
-            (find(at, b">"), true)
-        } else {
-            (at + 1, true)
-        };
-        if kept && !removes {
-            out.extend_from_slice(&text[at..to]);
-        }
-        at = to;
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 proptest! {
-    #[test]
-    fn it_reads_as_the_obvious_scanner_does(
-        parts in proptest::collection::vec(proptest::sample::select(vec![
-            "<esi:include src=\"/x\"/>", "<esi:remove>", "</esi:remove>", "<!--esi", "-->", "<!--", "<![CDATA[", "]]>",
-            "<", ">", "-", "!", "<p>", "a", "--", "<esi:comment x=\"\"/>", "<!---->", "\n", "]", "esi:", "/",
-        ]), 0..14),
-        piece in 1_usize..9,
-    ) {
-        let text = parts.concat();
-        let options = Options { wants_xml: false, ..VARNISH };
-        let document = scan(options, text.as_bytes(), piece);
-        prop_assert_eq!(shown(text.as_bytes(), &document.pieces), obvious(text.as_bytes()), "{}", text);
-    }
-
     #[test]
     fn no_bytes_make_it_panic_and_pieces_make_no_difference(
         text in proptest::collection::vec(proptest::sample::select(b"<esi:includremov/>!-\"'= \n[CDAT]x\xff\0".to_vec()), 0..200),

@@ -9,15 +9,23 @@ pub(crate) enum TagName {
     Try,
     Attempt,
     Except,
+    Vars,
+    Choose,
+    When,
+    Otherwise,
 }
 
-const NAMES: [(&[u8], TagName); 6] = [
+const NAMES: [(&[u8], TagName); 10] = [
     (b"include", TagName::Include),
     (b"remove", TagName::Remove),
     (b"comment", TagName::Comment),
     (b"try", TagName::Try),
     (b"attempt", TagName::Attempt),
     (b"except", TagName::Except),
+    (b"vars", TagName::Vars),
+    (b"choose", TagName::Choose),
+    (b"when", TagName::When),
+    (b"otherwise", TagName::Otherwise),
 ];
 
 /// The name that the text begins with, and what follows.

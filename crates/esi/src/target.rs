@@ -5,10 +5,12 @@
 pub struct Target {
     /// Of another site, or the same; none where the text has a path alone.
     pub host: Option<Vec<u8>>,
-    pub is_https: bool,
     /// With the query.
     pub path: Vec<u8>,
 }
+
+const HTTP: &[u8] = b"http://";
+pub(crate) const HTTPS: &[u8] = b"https://";
 
 /// Why an include leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +24,7 @@ pub enum TargetFault {
 impl Target {
     /// Of a `src`, in a text that is at `base`: a path with its query. What XML writes as an entity is what it stands for.
     pub fn of(src: &[u8], base: &[u8]) -> Result<Target, TargetFault> {
-        let (is_https, behind) = match (src.strip_prefix(b"http://"), src.strip_prefix(b"https://")) {
-            (Some(behind), _) => (false, Some(behind)),
-            (_, Some(behind)) => (true, Some(behind)),
-            _ => (false, None),
-        };
-        let (host, path) = match behind {
+        let (host, path) = match src.strip_prefix(HTTP).or_else(|| src.strip_prefix(HTTPS)) {
             None => (None, src),
             Some(behind) => {
                 let slash = behind.iter().position(|byte| *byte == b'/').ok_or(TargetFault::Invalid)?;
@@ -43,7 +40,7 @@ impl Target {
         if path.iter().chain(host.iter().flatten()).any(is_illegal) {
             return Err(TargetFault::IllegalByte);
         }
-        Ok(Target { host, is_https, path })
+        Ok(Target { host, path })
     }
 }
 
@@ -59,7 +56,8 @@ fn folder(base: &[u8]) -> &[u8] {
 const ENTITIES: [(&[u8], u8); 5] =
     [(b"&apos;", b'\''), (b"&quot;", b'"'), (b"&lt;", b'<'), (b"&gt;", b'>'), (b"&amp;", b'&')];
 
-fn unescaped(mut text: &[u8]) -> Vec<u8> {
+/// With entities of XML as what they stand for.
+pub(crate) fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     while let [first, rest @ ..] = text {
         let entity = ENTITIES.iter().find_map(|(name, byte)| Some((*byte, text.strip_prefix(*name)?)));

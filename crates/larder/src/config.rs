@@ -5,6 +5,8 @@
 
 mod acme_section;
 mod complaint;
+mod compress_section;
+mod esi_section;
 mod forward_section;
 mod limits_section;
 mod listen_tls;
@@ -132,6 +134,17 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     if let Some(section) = top.section("policy") {
         sections::policy(section, &mut plan);
+    }
+    if let Some(section) = top.section("compress") {
+        if plan.vcl_file.is_some() {
+            let what = "[compress] says nothing beside a VCL, which decides by itself what is compressed";
+            let complaint = Complaint::new(section.span(), what, "does not act");
+            top.complaints().add(complaint.suggest("write `set beresp.do_gzip = true;` in vcl_backend_response"));
+        }
+        compress_section::read(section, &mut plan.settings.compress);
+    }
+    if let Some(section) = top.section("esi") {
+        esi_section::read(section, &mut plan.settings.esi);
     }
     if let Some(section) = top.section("limits") {
         limits_section::read(section, &mut plan.settings.limits);

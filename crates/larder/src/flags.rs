@@ -183,6 +183,10 @@ pub struct ServeFlags {
     #[arg(long)]
     pub h2c: bool,
 
+    /// Send bodies as origins send them: without this, texts go out in the shortest coding that a client takes
+    #[arg(long, conflicts_with = "vcl")]
+    pub no_compress: bool,
+
     /// The memory limit of the process, beside a base of 32 MiB [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<usize>,
@@ -293,14 +297,18 @@ impl ServeFlags {
         let wrong = |why: String| ConfigError::Unreadable(format!("error: {why}"));
         let acme = self.tls.acme.read().map_err(wrong)?;
         let ordered = acme.as_ref().map(|(settings, names)| settings.certificate_path(names));
+        let tls_files = self.tls.files_of_each(ordered.as_deref());
         let with_tls = self.tls.load(ordered.as_deref()).map_err(wrong)?;
         if !self.listen.is_empty() || !with_tls.is_empty() || !self.forward.is_empty() {
             plan.settings.listeners = self.listeners(with_tls);
-            plan.tls_files = self.tls.files_of_each(ordered.as_deref());
+            plan.tls_files = tls_files;
             // The listeners of the config are gone, and with them what was ordered for them.
             plan.acme = None;
             let (settings, names) = acme.unzip();
             plan.order(settings, names.into_iter().collect());
+        }
+        if self.no_compress {
+            plan.settings.compress.is_on = false;
         }
         if self.tls.hsts.is_some() {
             plan.settings.hsts.clone_from(&self.tls.hsts);

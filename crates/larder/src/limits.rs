@@ -27,6 +27,8 @@ pub const SOURCES_FILE_BYTES_MAX: u64 = 4 << 20;
 pub const TOKEN_FILE_BYTES_MAX: u64 = 4 << 10;
 /// What the keys of session tickets are made of.
 pub const TICKET_SECRET_BYTES_MAX: u64 = 4 << 10;
+/// What an authority says of a certificate (OCSP).
+pub const OCSP_BYTES_MAX: u64 = 64 << 10;
 /// How often the files of certificates are looked at.
 pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
 /// What goes on for days, such as an authority that fails, is said again after so long.

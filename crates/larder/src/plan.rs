@@ -8,9 +8,9 @@ use acme::NameSet;
 use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
-    EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode, ListenerSettings, LogFormat, Network,
-    OriginSettings, OriginTimeouts, OriginTls, OriginUrl, PolicySettings, ResolverSettings, RootSettings,
-    RouteSettings, RouteTarget, Settings, VclParameters,
+    CompressSettings, EsiSettings, EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode,
+    ListenerSettings, LogFormat, Network, OriginSettings, OriginTimeouts, OriginTls, OriginUrl, PolicySettings,
+    ResolverSettings, RootSettings, RouteSettings, RouteTarget, Settings, VclParameters,
 };
 
 use crate::acme_plan::{AcmePlan, AcmeSettings};
@@ -85,6 +85,8 @@ impl Default for Plan {
                 forward: ForwardSettings::default(),
                 memcached: Vec::new(),
                 policy: PolicySettings::default(),
+                compress: CompressSettings::default(),
+                esi: EsiSettings::default(),
                 vcl: VclParameters::default(),
                 limits: Limits::default(),
                 resolver: ResolverSettings::default(),
@@ -168,7 +170,9 @@ impl Plan {
     /// The warnings, and what was set and changes nothing.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.clone();
-        warnings.extend(self.tls_files.iter().flat_map(|(_, files)| files.open_to_others()));
+        warnings.extend(
+            self.tls_files.iter().flat_map(|(_, files)| [files.open_to_others(), files.not_stapled()].concat()),
+        );
         if self.settings.hsts.is_some() && !self.settings.listeners.iter().any(|listener| listener.tls.is_some()) {
             let why = "hsts changes nothing: it is said over TLS of ours alone, and no listener speaks that (tls of [[listen]], --tls)";
             warnings.push(why.to_owned());
@@ -212,7 +216,15 @@ pub fn listener_by_default() -> ListenerSettings {
 }
 
 pub fn everything(target: RouteTarget) -> RouteSettings {
-    RouteSettings { host: None, path_prefix: "/".to_owned(), target, closed: None, error_pages: None }
+    RouteSettings {
+        host: None,
+        path_prefix: "/".to_owned(),
+        target,
+        closed: None,
+        error_pages: None,
+        compression: Default::default(),
+        esi: None,
+    }
 }
 
 pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {

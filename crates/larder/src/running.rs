@@ -196,13 +196,15 @@ impl Running {
 
     /// Takes certificates over that have changed on disk. What is broken is said once, and the old ones stay.
     pub fn look_at_certificates(&mut self) {
+        let now_s = wall_now_ms() / 1_000;
         for (address, watched) in &mut self.watched_tls {
             let shown = show_listen(address);
-            match watched.look() {
+            match watched.look(now_s) {
                 None => {}
                 Some(Ok(tls)) => {
                     self.proxy.replace_tls(address, tls);
                     say!("the certificates of {shown} have changed, and are shown from now on");
+                    watched.not_stapled().iter().for_each(|why| say!("warning: {why}"));
                 }
                 Some(Err(fault)) => {
                     say!("warning: the new certificates of {shown} are refused, the old ones stay: {fault}")
@@ -211,7 +213,7 @@ impl Running {
         }
         let shown = self.proxy.listeners_tls().into_iter().flat_map(|(_, tls)| tls.certificates());
         let shown: Vec<Certificate> = shown.collect();
-        let sentences = self.expiry.look(shown.iter(), wall_now_ms() / 1_000);
+        let sentences = self.expiry.look(shown.iter(), now_s);
         sentences.iter().for_each(|sentence| say!("warning: {sentence}"));
     }
 

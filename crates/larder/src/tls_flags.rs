@@ -69,10 +69,11 @@ impl TlsFlags {
         let pair = |(certificate, key): (&PathBuf, &PathBuf)| CertificateFiles {
             certificate: certificate.clone(),
             key: key.clone(),
+            ocsp: None,
         };
         let certificates: Vec<_> = self.certificates.iter().zip(keys).map(pair).collect();
         let ordered = ordered.map(Path::to_owned).into_iter().collect();
-        let files = TlsFiles { certificates, ordered, ..TlsFiles::default() };
+        let files = TlsFiles { certificates, ordered, ..TlsFiles::default() }.seen_now();
         self.addresses.iter().map(|address| (address.clone(), files.clone())).collect()
     }
 }

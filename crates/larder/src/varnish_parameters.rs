@@ -51,7 +51,6 @@ const POLICY_COUNTS: &[(&str, Effect)] = &[
     ("max_retries", Count(COUNTS, |plan, n| plan.settings.vcl.max_retries = n as u32)),
     ("backend_wait_limit", Count(COUNTS, |plan, n| plan.settings.vcl.backend_wait_limit = n as u32)),
     ("http_range_support", Switch(|plan, on| plan.settings.vcl.http_range_support = on)),
-    ("max_esi_depth", Count(0..=100, |plan, n| plan.settings.vcl.max_esi_depth = n as u32)),
     ("http_gzip_support", Switch(|plan, on| plan.settings.vcl.http_gzip_support = on)),
     ("gzip_level", Count(0..=9, |plan, n| plan.settings.vcl.gzip_level = n as u8)),
     (
@@ -101,6 +100,7 @@ const LIMITS: &[(&str, Effect)] = &[
             };
         }),
     ),
+    ("max_esi_depth", Count(0..=100, |plan, n| plan.settings.limits.esi_depth_max = n as u32)),
     ("esi_ahead_max", Count(1..=1_000, |plan, n| plan.settings.limits.esi_ahead_max = n as _)),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
     ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = n as _)),

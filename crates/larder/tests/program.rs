@@ -22,14 +22,20 @@ mod bench_over_http2;
 mod bench_over_tls;
 #[path = "program/bench_paces.rs"]
 mod bench_paces;
+#[path = "program/body_bombs.rs"]
+mod body_bombs;
 #[path = "program/browser_over_tls.rs"]
 mod browser_over_tls;
 #[path = "program/browser_through_proxy.rs"]
 mod browser_through_proxy;
+#[path = "program/coded_answers.rs"]
+mod coded_answers;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
 #[path = "program/dry_run_and_real.rs"]
 mod dry_run_and_real;
+#[path = "program/esi_inputs.rs"]
+mod esi_inputs;
 #[path = "program/fake_http2.rs"]
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]
@@ -114,8 +120,12 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/tls_early_data.rs"]
+mod tls_early_data;
 #[path = "program/tls_faults.rs"]
 mod tls_faults;
+#[path = "program/tls_in_log.rs"]
+mod tls_in_log;
 #[path = "program/tls_knowledge.rs"]
 mod tls_knowledge;
 #[path = "program/tls_origins.rs"]
@@ -124,6 +134,8 @@ mod tls_origins;
 mod tls_serving;
 #[path = "program/tls_site.rs"]
 mod tls_site;
+#[path = "program/tls_stapling.rs"]
+mod tls_stapling;
 #[path = "program/vcl_operations.rs"]
 mod vcl_operations;
 #[path = "program/vcl_tools.rs"]

@@ -13,6 +13,8 @@ pub use crate::log_texts::DateCache;
 use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word, write_number};
 use crate::policy_columns::{Life, LoggedTexts, write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
+use crate::tls_columns::{write_combined_tls, write_json_tls};
+use crate::tls_facts::TlsFacts;
 
 /// What the log says of one answer.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,8 @@ pub struct Record<'a> {
     pub why: &'static str,
     /// The number of an error of ours, and what a stranger is not told of it.
     pub error: Option<&'a ErrorNote>,
+    /// Where it came by TLS of ours.
+    pub tls: Option<&'a TlsFacts>,
     /// Under a program: how long what was fetched for this lives, and what the program logged.
     pub life: Option<&'a Life>,
     pub logged: Option<&'a LoggedTexts>,
@@ -100,7 +104,7 @@ pub fn write_record(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache, f
 }
 
 /// `client - user [date] "METHOD target HTTP/x" status bytes "referer" "user agent" verdict micros why`, and what
-/// `policy_columns` adds.
+/// `tls_columns` and `policy_columns` add.
 /// Nothing to say is `-`; times are UTC.
 pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
     write_address(out, record.client);
@@ -141,6 +145,9 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
     out.extend_from_slice(if record.why.is_empty() { b"-" } else { record.why.as_bytes() });
     if let Some(error) = record.error {
         write_error(out, error, [" id=", "", " detail=\""], escape_combined);
+    }
+    if let Some(facts) = record.tls {
+        write_combined_tls(out, facts);
     }
     if record.life.is_some() || record.logged.is_some() {
         write_combined_columns(out, record.life, record.logged);
@@ -196,6 +203,9 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
             out.push(b'"');
         }
     }
+    if let Some(facts) = record.tls {
+        write_json_tls(out, facts);
+    }
     if record.life.is_some() || record.logged.is_some() {
         write_json_columns(out, record.life, record.logged);
     }
@@ -249,6 +259,7 @@ mod tests {
             micros: 17,
             why: "",
             error: None,
+            tls: None,
             life: None,
             logged: None,
         }

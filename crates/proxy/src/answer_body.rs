@@ -18,7 +18,7 @@ use crate::assembly::{Assembly, Includer};
 use crate::body::{Body, BodySource};
 use crate::disk_read::DiskRead;
 use crate::fetch::fetched_body::FetchedBody;
-use crate::filter_chain::FilterChain;
+use crate::filter_work::FilterWork;
 use crate::filtered_source::FilteredSource;
 use crate::held_body::HeldBody;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
@@ -51,7 +51,7 @@ pub(crate) enum AnswerBody {
     /// Another, through filters. Its length is that of what comes out, if that is known.
     Filtered {
         body: Box<AnswerBody>,
-        chain: FilterChain,
+        work: FilterWork,
         length: Option<u64>,
     },
 }
@@ -120,8 +120,8 @@ impl AnswerBody {
             AnswerBody::Assembled { text, page, includer } => {
                 BodySource::Assembled(Box::new(Assembly::new(text.whole(), page, includer))).into()
             }
-            AnswerBody::Filtered { body, chain, length } => {
-                BodySource::Filtered(Box::new(FilteredSource::new(body.whole(), chain, length))).into()
+            AnswerBody::Filtered { body, work, length } => {
+                BodySource::Filtered(Box::new(FilteredSource::new(body.whole(), work, length))).into()
             }
         }
     }
@@ -143,8 +143,8 @@ impl AnswerBody {
                 BodySource::Follow { follower, left: Some(range.end - range.start) }.into()
             }
             AnswerBody::Bytes(body) => BodySource::Bytes(body.slice(range.start as usize..range.end as usize)).into(),
-            AnswerBody::Filtered { body, chain, length } => {
-                let mut source = FilteredSource::new(body.whole(), chain, length);
+            AnswerBody::Filtered { body, work, length } => {
+                let mut source = FilteredSource::new(body.whole(), work, length);
                 source.seek(range.start, range.end - range.start);
                 BodySource::Filtered(Box::new(source)).into()
             }

@@ -8,30 +8,46 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use cache::EsiPage;
-use esi::{Include, Piece};
+use esi::{Include, Piece, Variables, When};
 
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::included::{Fragment, IncludedAnswer, IncludedBody};
 use crate::send_outcome::End;
+use crate::wait_budget::WaitBudget;
 
 /// What the log says of a page that something is missing of.
 const INCLUDE_FAILED: &str = "esi-include-failed";
 /// What it says of a text that is shorter than it was when its includes were found.
 const CUT_SHORT: &str = "esi-text-cut-short";
+/// What it says of a page of which more came than `limits.esi_page_bytes_max` …
+const TOO_LONG: &str = "esi-page-bytes";
+/// … or for whose parts it waited longer than `limits.esi_wait_max`.
+const WAITED_TOO_LONG: &str = "esi-wait";
 
-/// Asks for what is included.
-pub(crate) trait Includer {
+/// Asks for what is included, and says what stands for the variables of a page.
+pub(crate) trait Includer: Variables {
     /// Begins to ask. `None`: it may not, or there is no such address.
     fn begin(&self, src: &[u8]) -> Option<Fragment>;
 
-    /// How many are asked for at a time.
-    fn ahead_max(&self) -> usize;
+    fn bounds(&self) -> PageBounds;
 
     /// Is only that included which succeeded (`onerror`)? Otherwise whatever is answered.
     fn judges(&self) -> bool;
+}
+
+/// What a page may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageBounds {
+    /// Parts that are asked for at a time.
+    pub(crate) ahead_max: usize,
+    /// All that goes out.
+    pub(crate) bytes_max: u64,
+    /// How long it waits, altogether.
+    pub(crate) wait_max: Duration,
 }
 
 pub(crate) struct Assembly {
@@ -42,6 +58,10 @@ pub(crate) struct Assembly {
     at: u64,
     page: Arc<EsiPage>,
     includer: Rc<dyn Includer>,
+    bounds: PageBounds,
+    /// How much has gone out.
+    gone: u64,
+    wait: WaitBudget,
     /// Where we are: in the page, and in an alternative within it, and so on.
     frames: Vec<Frame>,
     now: Now,
@@ -63,6 +83,8 @@ enum Branch {
     /// Of the alternative that is this piece of the frame around.
     Attempt(usize),
     Except(usize),
+    /// Of the choice that is this piece: so many of its tests do not hold.
+    Chosen(usize, usize),
 }
 
 /// An include that has been asked for.
@@ -78,11 +100,14 @@ enum Now {
     /// The next piece.
     Next,
     Text(Range<u64>),
+    /// Of a variable.
+    Value(Bytes),
     /// All answers of an attempt are awaited, before anything of it goes out.
     Judging,
     Awaiting {
         begun: AskedInclude,
-        alt: Option<Vec<u8>>,
+        /// And whether there may be variables in it.
+        alt: Option<(Vec<u8>, bool)>,
         goes_on: bool,
     },
     Flowing {
@@ -95,12 +120,24 @@ enum Now {
 
 impl Assembly {
     pub(crate) fn new(text: Body, page: Arc<EsiPage>, includer: Rc<dyn Includer>) -> Assembly {
-        let frames = vec![Frame::new(Branch::Page)];
-        Assembly { text, taken: VecDeque::new(), at: 0, page, includer, frames, now: Now::Next }
+        let (bounds, frames) = (includer.bounds(), vec![Frame::new(Branch::Page)]);
+        let (wait, taken) = (WaitBudget::new(bounds.wait_max), VecDeque::new());
+        Assembly { text, taken, at: 0, page, includer, bounds, gone: 0, wait, frames, now: Now::Next }
     }
 
     /// Puts the next bytes into the queue, or says what there is instead.
     pub(crate) fn poll(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<BodyEvent> {
+        let queued = queue.len();
+        let Poll::Ready(event) = self.poll_next(queue, cx) else {
+            ready!(self.wait.poll(cx));
+            return Poll::Ready(BodyEvent::Broken(End::Cut(WAITED_TOO_LONG)));
+        };
+        self.wait.pause();
+        self.gone += queue.iter().skip(queued).map(|piece| piece.len() as u64).sum::<u64>();
+        Poll::Ready(if self.gone > self.bounds.bytes_max { BodyEvent::Broken(End::Cut(TOO_LONG)) } else { event })
+    }
+
+    fn poll_next(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<BodyEvent> {
         loop {
             self.begin_ahead();
             let event = match &mut self.now {
@@ -109,6 +146,14 @@ impl Assembly {
                     false => Some(BodyEvent::End(None)),
                 },
                 Now::Text(_) => ready!(self.poll_text(queue, cx)),
+                Now::Value(value) => {
+                    let value = std::mem::take(value);
+                    self.now = Now::Next;
+                    (!value.is_empty()).then(|| {
+                        queue.push_back(value);
+                        BodyEvent::More
+                    })
+                }
                 Now::Judging => ready!(self.poll_judging(cx)),
                 Now::Awaiting { .. } => ready!(self.poll_answer(cx)),
                 Now::Flowing { .. } => ready!(self.poll_flow(queue, cx)),
@@ -122,13 +167,13 @@ impl Assembly {
     /// Asks for what will be included soon.
     fn begin_ahead(&mut self) {
         let is_busy = matches!(self.now, Now::Awaiting { .. } | Now::Flowing { .. });
-        let ahead_max = self.includer.ahead_max().saturating_sub(usize::from(is_busy));
+        let ahead_max = self.bounds.ahead_max.saturating_sub(usize::from(is_busy));
         let page = Arc::clone(&self.page);
         let pieces = pieces_of(&page, &self.frames);
         let Some(frame) = self.frames.last_mut() else { return };
         while frame.begun.len() < ahead_max && frame.begun_to < pieces.len() {
             if let Piece::Include(include) = &pieces[frame.begun_to] {
-                frame.begun.push_back(AskedInclude::of(self.includer.begin(&include.src)));
+                frame.begun.push_back(AskedInclude::begin(&*self.includer, &include.src, include.has_variables));
             }
             frame.begun_to += 1;
         }
@@ -146,9 +191,17 @@ impl Assembly {
         frame.next += 1;
         match piece {
             Piece::Text(range) => self.now = Now::Text(range.clone()),
-            Piece::Include(Include { alt, goes_on, .. }) => {
+            Piece::Include(Include { alt, has_variables, goes_on, .. }) => {
                 let begun = frame.begun.pop_front().unwrap_or(AskedInclude::Failed);
-                self.now = Now::Awaiting { begun, alt: alt.clone(), goes_on: *goes_on };
+                let alt = alt.clone().map(|alt| (alt, *has_variables));
+                self.now = Now::Awaiting { begun, alt, goes_on: *goes_on };
+            }
+            Piece::Variable(variable) => self.now = Now::Value(variable.escaped(&*self.includer).into()),
+            Piece::Choose { whens, .. } => {
+                let holds = |when: &When| esi::holds(&when.test, &*self.includer).unwrap_or(false);
+                let chosen = whens.iter().position(holds).unwrap_or(whens.len());
+                let branch = Branch::Chosen(frame.next - 1, chosen);
+                self.frames.push(Frame::new(branch));
             }
             Piece::Try { .. } => {
                 let branch = Branch::Attempt(frame.next - 1);
@@ -167,7 +220,7 @@ impl Assembly {
         let Some(frame) = self.frames.last_mut() else { return };
         for piece in pieces {
             if let Piece::Include(include) = piece {
-                frame.begun.push_back(AskedInclude::of(self.includer.begin(&include.src)));
+                frame.begun.push_back(AskedInclude::begin(&*self.includer, &include.src, include.has_variables));
             }
         }
         frame.begun_to = pieces.len();
@@ -212,7 +265,7 @@ impl Assembly {
         if !frame.begun.iter().all(AskedInclude::is_well) {
             *frame = match frame.branch {
                 Branch::Attempt(of) => Frame::new(Branch::Except(of)),
-                Branch::Page | Branch::Except(_) => unreachable!("only an attempt is judged"),
+                Branch::Page | Branch::Except(_) | Branch::Chosen(..) => unreachable!("only an attempt is judged"),
             };
         }
         self.now = Now::Next;
@@ -223,8 +276,8 @@ impl Assembly {
         let Now::Awaiting { begun, alt, goes_on } = &mut self.now else { unreachable!("an answer is awaited") };
         ready!(begun.poll_answered(cx));
         if self.includer.judges() && !begun.is_well() {
-            if let Some(alt) = alt.take() {
-                *begun = AskedInclude::of(self.includer.begin(&alt));
+            if let Some((alt, has_variables)) = alt.take() {
+                *begun = AskedInclude::begin(&*self.includer, &alt, has_variables);
                 return Poll::Ready(None);
             }
             let goes_on = *goes_on;
@@ -263,7 +316,11 @@ impl Frame {
 }
 
 impl AskedInclude {
-    fn of(fragment: Option<Fragment>) -> AskedInclude {
+    fn begin(includer: &dyn Includer, address: &[u8], has_variables: bool) -> AskedInclude {
+        let fragment = match has_variables {
+            true => includer.begin(&esi::expanded(address, includer)),
+            false => includer.begin(address),
+        };
         fragment.map_or(AskedInclude::Failed, AskedInclude::Asked)
     }
 
@@ -290,10 +347,13 @@ fn pieces_of<'p>(page: &'p EsiPage, frames: &[Frame]) -> &'p [Piece] {
     for frame in frames {
         pieces = match frame.branch {
             Branch::Page => pieces,
-            Branch::Attempt(of) | Branch::Except(of) => match &pieces[of] {
-                Piece::Try { attempt, .. } if frame.branch == Branch::Attempt(of) => attempt,
-                Piece::Try { except, .. } => except,
-                Piece::Text(_) | Piece::Include(_) => unreachable!("an alternative is one"),
+            Branch::Attempt(of) | Branch::Except(of) | Branch::Chosen(of, _) => match (&pieces[of], frame.branch) {
+                (Piece::Try { attempt, .. }, Branch::Attempt(_)) => attempt,
+                (Piece::Try { except, .. }, _) => except,
+                (Piece::Choose { whens, otherwise }, Branch::Chosen(_, nth)) => {
+                    whens.get(nth).map_or(&otherwise[..], |when| &when.pieces)
+                }
+                _ => unreachable!("a branch is one of what has branches"),
             },
         };
     }
@@ -301,187 +361,5 @@ fn pieces_of<'p>(page: &'p EsiPage, frames: &[Frame]) -> &'p [Piece] {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-    use std::task::Waker;
-
-    use esi::{Options, Scanner};
-
-    use super::*;
-    use crate::body::BodySource;
-    use crate::included::{self, IncludedClient};
-
-    /// Remembers what was asked for, in order, and lets the test answer.
-    struct Asked {
-        all: RefCell<Vec<(String, Option<IncludedClient>)>>,
-        ahead_max: usize,
-        judges: bool,
-    }
-
-    impl Includer for Asked {
-        fn begin(&self, src: &[u8]) -> Option<Fragment> {
-            let src = String::from_utf8_lossy(src).into_owned();
-            if src == "/refused" {
-                return None;
-            }
-            let (client, fragment) = included::pair();
-            self.all.borrow_mut().push((src, Some(client)));
-            Some(fragment)
-        }
-
-        fn ahead_max(&self) -> usize {
-            self.ahead_max
-        }
-
-        fn judges(&self) -> bool {
-            self.judges
-        }
-    }
-
-    impl Asked {
-        fn new(ahead_max: usize, judges: bool) -> Rc<Asked> {
-            Rc::new(Asked { all: RefCell::default(), ahead_max, judges })
-        }
-
-        fn srcs(&self) -> Vec<String> {
-            self.all.borrow().iter().map(|(src, _)| src.clone()).collect()
-        }
-
-        /// The answer to the first that was asked for there and has none yet.
-        fn answer(&self, src: &str, status: u16, body: &str) {
-            let mut all = self.all.borrow_mut();
-            let (_, client) = all.iter_mut().find(|(asked, client)| asked == src && client.is_some()).expect("asked");
-            let mut client = client.take().unwrap();
-            let body = Box::new(Body::from(BodySource::Bytes(body.to_owned().into())));
-            tokio::task::spawn_local(async move { client.send(IncludedAnswer { status, body }).await });
-        }
-    }
-
-    fn assembly(text: &str, asked: &Rc<Asked>) -> Assembly {
-        let mut scanner = Scanner::new(Options::default());
-        scanner.push(text.as_bytes());
-        let page = EsiPage { document: scanner.finish(), is_gzipped: false };
-        let text = BodySource::Bytes(Bytes::copy_from_slice(text.as_bytes())).into();
-        Assembly::new(text, Arc::new(page), Rc::clone(asked) as Rc<dyn Includer>)
-    }
-
-    /// What goes out until something is waited for, and whether that was the end.
-    async fn pull(assembly: &mut Assembly) -> (String, Option<Option<End>>) {
-        for _ in 0..10 {
-            tokio::task::yield_now().await;
-        }
-        let (mut queue, mut cx) = (VecDeque::new(), Context::from_waker(Waker::noop()));
-        let ended = loop {
-            match assembly.poll(&mut queue, &mut cx) {
-                Poll::Ready(BodyEvent::More) => {}
-                Poll::Ready(BodyEvent::End(_)) => break Some(None),
-                Poll::Ready(BodyEvent::Broken(end)) => break Some(Some(end)),
-                Poll::Ready(BodyEvent::Pages) => unreachable!("bytes are asked for"),
-                Poll::Pending => break None,
-            }
-        };
-        let text = queue.iter().flat_map(|piece| piece.to_vec()).collect();
-        (String::from_utf8(text).unwrap(), ended)
-    }
-
-    fn play(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        tokio::task::LocalSet::new().block_on(&runtime, test);
-    }
-
-    const PAGE: &str = "a<esi:include src=\"/1\"/>b<esi:include src=\"/2\"/>c<esi:include src=\"/3\"/>d";
-
-    #[test]
-    fn parts_are_asked_for_side_by_side_and_go_out_in_their_order() {
-        play(async {
-            let asked = Asked::new(2, false);
-            let mut page = assembly(PAGE, &asked);
-            assert_eq!(pull(&mut page).await, ("a".to_owned(), None));
-            assert_eq!(asked.srcs(), ["/1", "/2"]);
-            asked.answer("/2", 200, "[2]");
-            assert_eq!(pull(&mut page).await, (String::new(), None));
-            asked.answer("/1", 200, "[1]");
-            assert_eq!(pull(&mut page).await, ("[1]b[2]c".to_owned(), None));
-            assert_eq!(asked.srcs(), ["/1", "/2", "/3"]);
-            asked.answer("/3", 503, "[3]");
-            assert_eq!(pull(&mut page).await, ("[3]d".to_owned(), Some(None)));
-        });
-    }
-
-    #[test]
-    fn nothing_is_asked_for_a_page_that_nobody_sends_and_who_leaves_is_told_to_the_parts() {
-        play(async {
-            let asked = Asked::new(8, false);
-            let mut page = assembly(PAGE, &asked);
-            assert!(asked.srcs().is_empty());
-            pull(&mut page).await;
-            let cx = Context::from_waker(Waker::noop());
-            let has_left = || asked.all.borrow().iter().all(|(_, client)| client.as_ref().unwrap().has_left(&cx));
-            assert!(!has_left());
-            drop(page);
-            assert!(has_left());
-        });
-    }
-
-    #[test]
-    fn what_cannot_be_asked_or_is_not_answered_leaves_nothing() {
-        play(async {
-            let asked = Asked::new(8, false);
-            let mut page = assembly("a<esi:include src=\"/refused\"/>b<esi:include src=\"/1\"/>c", &asked);
-            assert_eq!(pull(&mut page).await, ("ab".to_owned(), None));
-            asked.all.borrow_mut().clear();
-            assert_eq!(pull(&mut page).await, ("c".to_owned(), Some(None)));
-        });
-    }
-
-    #[test]
-    fn where_failures_count_there_is_another_or_nothing_or_an_end() {
-        play(async {
-            let asked = Asked::new(8, true);
-            let text = "a<esi:include src=\"/1\" alt=\"/2\"/>b<esi:include src=\"/1\" onerror=\"continue\"/>c<esi:include src=\"/1\"/>d";
-            let mut page = assembly(text, &asked);
-            pull(&mut page).await;
-            (0..3).for_each(|_| asked.answer("/1", 404, "gone"));
-            assert_eq!(pull(&mut page).await, (String::new(), None));
-            asked.answer("/2", 200, "[2]");
-            assert_eq!(pull(&mut page).await, ("[2]bc".to_owned(), Some(Some(End::Cut(INCLUDE_FAILED)))));
-        });
-    }
-
-    #[test]
-    fn an_attempt_goes_out_when_all_of_it_is_well_and_not_before() {
-        const TRY: &str = "a<esi:try><esi:attempt>b<esi:include src=\"/1\"/><esi:include src=\"/2\"/></esi:attempt>\
-                           <esi:except>c<esi:include src=\"/3\"/></esi:except></esi:try>d";
-        for (status, expect) in [(200, "b[1][2]d"), (500, "c[3]d")] {
-            play(async {
-                let asked = Asked::new(1, false);
-                let mut page = assembly(TRY, &asked);
-                assert_eq!(pull(&mut page).await, ("a".to_owned(), None));
-                assert_eq!(asked.srcs(), ["/1", "/2"]);
-                asked.answer("/1", 200, "[1]");
-                assert_eq!(pull(&mut page).await, (String::new(), None));
-                asked.answer("/2", status, "[2]");
-                let (mut all, mut ended) = pull(&mut page).await;
-                if ended.is_none() {
-                    asked.answer("/3", 200, "[3]");
-                    let (more, end) = pull(&mut page).await;
-                    all += &more;
-                    ended = end;
-                }
-                assert_eq!((all.as_str(), ended), (expect, Some(None)));
-            });
-        }
-    }
-
-    #[test]
-    fn a_text_that_is_shorter_than_it_was_breaks_off() {
-        play(async {
-            let asked = Asked::new(8, false);
-            let mut page = assembly(PAGE, &asked);
-            page.text = BodySource::Bytes(Bytes::from_static(b"a<esi")).into();
-            pull(&mut page).await;
-            ["/1", "/2", "/3"].iter().for_each(|src| asked.answer(src, 200, ""));
-            assert_eq!(pull(&mut page).await, (String::new(), Some(Some(End::Cut(CUT_SHORT)))));
-        });
-    }
-}
+#[path = "assembly_tests.rs"]
+mod tests;

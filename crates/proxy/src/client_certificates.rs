@@ -33,7 +33,7 @@ impl Claims {
         if claims && is_in(&site.settings.trusted_proxies, asker.peer.ip()) {
             return None;
         }
-        match asker.tls.and_then(|session| session.client_certificate()) {
+        match asker.session().and_then(|session| session.client_certificate()) {
             Some(shown) => Some(Claims::Replaced(as_field(&shown))),
             None => claims.then_some(Claims::Dropped),
         }

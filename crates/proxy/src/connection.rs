@@ -129,7 +129,7 @@ impl Connection {
 
     #[inline]
     pub(crate) fn asker(&self) -> Asker<'_> {
-        Asker { peer: self.peer, mode: self.mode, tls: self.socket.tls().map(TlsSocket::session) }
+        Asker { peer: self.peer, mode: self.mode, tls: self.socket.tls() }
     }
 
     /// How what is asked for here is named.
@@ -147,6 +147,11 @@ impl Connection {
     /// Did both sides agree upon HTTP/2 when TLS began?
     pub(crate) fn speaks_http2(&self) -> bool {
         self.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(tls::Protocol::Http2))
+    }
+
+    /// The handshake of TLS is not over, and something was asked already.
+    pub(crate) fn is_early(&self) -> bool {
+        self.socket.tls().is_some_and(TlsSocket::is_early)
     }
 
     /// May the client begin with HTTP/2? `here`: by what its listener says.

@@ -50,7 +50,7 @@ impl ConnectionAddresses {
             unix_path: socket.unix_path(),
             said: socket
                 .tls()
-                .filter(|tls| !tls.session().is_handshaking())
+                .filter(|tls| tls.facts().is_some())
                 .map(|tls| Rc::new(tls_facts::triples(tls.session()))),
             is_by_header: false,
             descriptor,

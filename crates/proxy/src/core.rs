@@ -17,6 +17,8 @@ use wire::http2::HeadArena;
 use crate::access_log::DateCache;
 use crate::client_permits::ClientPermits;
 use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::coding_threads::CodingThreads;
+use crate::codings_memo::CodingsMemo;
 use crate::counters::CoreCounters;
 use crate::dry_runner::watch::Watch;
 use crate::edges::EdgeCounts;
@@ -68,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) http_challenges: Arc<HttpChallenges>,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
+    pub(crate) coding_threads: Arc<CodingThreads>,
     /// Held while a manifest is made.
     pub(crate) making_manifest: parking_lot::Mutex<()>,
 }
@@ -86,6 +89,7 @@ impl Shared {
             // Before anything is stored that a ban might meet.
             self.cache.watch_for_bans();
         }
+        self.coding_threads.set_limits(&site.settings.limits);
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }
@@ -123,6 +127,9 @@ pub(crate) struct Core {
     /// The changing end of a stored head is written here.
     pub(crate) tail: RefCell<Vec<u8>>,
     pub(crate) memcached_lanes: RefCell<LaneTable>,
+    pub(crate) codings: CodingsMemo,
+    /// Encodings that are being made.
+    pub(crate) codings_under_way: Cell<usize>,
     /// Its HTTP/2 connections to origins.
     pub(crate) shared_connections: SharedConnections,
     /// Where programs make their texts, for as long as one scope lasts.
@@ -164,6 +171,8 @@ impl Core {
             http2_blocks: RefCell::default(),
             tail: RefCell::new(Vec::with_capacity(1024)),
             memcached_lanes: RefCell::default(),
+            codings: CodingsMemo::default(),
+            codings_under_way: Cell::new(0),
             shared_connections: SharedConnections::default(),
             arena: RefCell::default(),
             xids: Cell::default(),

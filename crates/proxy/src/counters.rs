@@ -77,6 +77,7 @@ counters! {
     connections_waiting: Gauge, "Idle keep-alive client connections";
     tls_handshakes: Total, "Handshakes of TLS with clients that came to a session";
     tls_resumed: Total, "Of these, those that went on with a session from before";
+    tls_early: Total, "Of these, those in which something was asked before the handshake was over (0-RTT)";
     tls_failed_alert: Total, "Handshakes that a client gave up with an alert, because it does not trust the certificate for example";
     tls_failed_nothing_in_common: Total, "Handshakes with clients that know no version, suite or group that is spoken";
     tls_failed_client_certificate: Total, "Handshakes with clients whose certificate is not accepted, or missing";
@@ -135,6 +136,7 @@ counters! {
     origin_connections_reused: Total, "Requests sent on a pooled origin connection";
     origin_http2_connections: Total, "Connections to origins over which HTTP/2 is spoken";
     origin_http2_failed: Total, "Those of them on which the origin broke a rule of HTTP/2";
+    origin_http2_silent: Total, "Those of them that ended because the origin did not answer a PING";
     origin_connections_taken_over: Total, "Pooled connections taken from another core";
     origin_requests: Total, "Requests sent to origins";
     origin_bytes_in: Total, "Bytes read from origins";
@@ -150,12 +152,12 @@ counters! {
     vcl_errors: Total, "Failures of policies, by what their log lines say";
     vcl_fetches_failed: Total, "Fetches under a program that brought no answer";
     vcl_retries: Total, "Fetches that a program began again by return (retry)";
-    bodies_gzipped: Total, "Bodies that were gzipped";
-    bodies_gunzipped: Total, "Bodies that were gunzipped, for the store or for one client";
+    bodies_encoded: Total, "Bodies that were put into a content coding";
+    bodies_decoded: Total, "Bodies that were taken out of a content coding, for the store or for clients";
     esi_requests: Total, "Requests for what pages include";
     esi_errors: Total, "Includes and other ESI that could not be read";
     esi_warnings: Total, "ESI that was read, and is not as it should be";
-    gzips_checked: Total, "Gzipped bodies that were checked on their way into the store";
+    codings_checked: Total, "Gzipped bodies that were checked on their way into the store";
     log_lines: Total, "Access log lines written";
     log_lines_lost: Total, "Access log lines dropped because the log could not keep up";
 }

@@ -139,6 +139,6 @@ async fn refuse(core: &Rc<Core>, peer: Peer, bytes: &[u8], refusal: Refusal) -> 
     let (outgoing, note) = synthesis::answer_refusal(core, peer, bytes, &refusal);
     let mut run = DryRun::default();
     run.take_answer(outgoing, false).await;
-    log::refused(core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    log::refused(core, (peer, None), (&refusal, note.as_ref()), CacheVerdict::Refused);
     run
 }

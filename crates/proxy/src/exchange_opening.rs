@@ -14,7 +14,6 @@ use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
 use crate::receive::{self, Verdict};
 use crate::request_source::{Opened, RequestSource};
-use crate::transaction::Outcome;
 use crate::transaction::transaction_states::State;
 use crate::vcl_story::program_request;
 
@@ -46,17 +45,21 @@ pub(crate) fn open<S: RequestSource>(
         false => receive::run(core, &site, &mut received, &asker),
         true => admission::run(core, &site, &mut received, asker.peer),
     };
-    let is_secure = asker.is_secure();
+    let (tls, is_early) = (asker.tls_facts(), asker.is_early());
     let persistent = source.begins_exchange(core, &site, &received);
     let (seen, client) = (found.seen, found.client);
-    let parsed = ParsedRequest { received: &received, seen, client, persistent, is_secure, moment };
+    let parsed = ParsedRequest { received: &received, seen, client, persistent, tls, moment };
     let (outcome, key) = match (&found.verdict, source.at_once()) {
+        (Verdict::Lookup(key), Some(client)) if is_early => {
+            let stored = instant_hit::of_stored(client, core, &site, &parsed, *key);
+            (stored.unwrap_or_else(|| InstantOutcome::begins(&found.verdict)), Some(*key))
+        }
         (Verdict::Lookup(key), Some(client)) => {
             core.edges.take(State::Receive, State::Lookup);
             (instant_hit::run(client, core, &site, &parsed, (*key, found.backend)), Some(*key))
         }
         (Verdict::Files(root), Some(client)) => (instant_file::run(client, core, &site, &parsed, *root), None),
-        (verdict, _) => (InstantOutcome::Step((State::Receive, verdict.clone().into_step(), Outcome::NONE)), None),
+        (verdict, _) => (InstantOutcome::begins(verdict), None),
     };
     match outcome {
         InstantOutcome::Answered { persistent } => Opened::answered(persistent, &received),

@@ -28,7 +28,8 @@ use crate::origin::Origin;
 use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
-use crate::site::{Backend, Site};
+use crate::site::{Backend, Compression, Site};
+use crate::stored_head;
 use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
 
@@ -39,6 +40,7 @@ pub(crate) mod bereq;
 mod beresp;
 pub(crate) mod body_filters;
 pub(crate) mod broken;
+mod builtin_esi;
 pub(crate) mod builtin_steps;
 pub(crate) mod client_link;
 pub(crate) mod esi_scan;
@@ -132,6 +134,12 @@ impl Fetch {
         self.chosen.as_ref().expect("an origin is chosen before anything is sent")
     }
 
+    /// The head of a response as it is stored, with all that is said to whoever gets it.
+    fn rendered(&self, head: &ResponseHead) -> Bytes {
+        let is_surrogate = self.site.is_esi_surrogate && !self.is_forwarded();
+        stored_head::render(head, &self.site, is_surrogate)
+    }
+
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
     fn is_forwarded(&self) -> bool {
         matches!(self.head.form, TargetForm::Absolute | TargetForm::Authority)
@@ -170,6 +178,12 @@ impl Fetch {
     /// Name and password for the parent that is asked.
     fn parent_login(&self) -> Option<&ParentLogin> {
         self.site.forward.settings.parents[self.parent?].login.as_ref()
+    }
+
+    /// How what it brings is compressed for those who ask for it, if it is.
+    fn compression(&self) -> Option<Compression<'_>> {
+        let is_builtin = matches!(self.policy, FetchPolicy::Builtin);
+        self.site.compression_of(&self.head.request(), self.backend).filter(|_| is_builtin)
     }
 
     /// The body of a pass is delivered by its transaction; the fetch's story ends with it.

@@ -9,6 +9,8 @@ use std::fmt;
 use bytes::Bytes;
 use coding::{Bounds, Coding, Decoder, Encoder, Flaw};
 
+use crate::counters::CoreCounters;
+use crate::filter_turn::{FilterTurn, instructions_per_byte, is_put_off};
 use crate::limits::{FILTER_FLUSHES_MAX, FILTER_PIECE_BYTES};
 
 /// One filter, and what it is to do.
@@ -54,6 +56,8 @@ pub(crate) enum Filtered {
     Piece(Bytes),
     /// More has to be pushed first.
     Hungry,
+    /// The next step costs more than is left of the turn.
+    TurnOver,
     End,
 }
 
@@ -82,6 +86,8 @@ struct FilterStage {
     is_drained: bool,
     /// Given since the last flush.
     unflushed: u64,
+    /// Given, and perhaps not worked on, by a codec that does its work later.
+    put_off: u64,
     flushes_count: u32,
     is_over: bool,
     tally: FilterTally,
@@ -99,6 +105,24 @@ impl FilterChain {
         Ok(FilterChain { stages, inbox: VecDeque::new(), is_ended: false })
     }
 
+    /// The same for a body on its way, and counted. The error says why there cannot be such.
+    pub(crate) fn counted(
+        counters: &CoreCounters,
+        kinds: &[FilterKind],
+        bounds: Bounds,
+    ) -> Result<FilterChain, String> {
+        let chain = FilterChain::new(kinds, bounds).map_err(|fault| fault.to_string())?;
+        for kind in kinds {
+            let counter = match kind {
+                FilterKind::Encode(..) => &counters.bodies_encoded,
+                FilterKind::Decode(_) => &counters.bodies_decoded,
+                FilterKind::Check(_) => &counters.codings_checked,
+            };
+            counter.add(1);
+        }
+        Ok(chain)
+    }
+
     /// Is what comes out as long as what goes in?
     pub(crate) fn keeps_length(&self) -> bool {
         !self.stages.iter().any(|stage| stage.kind.changes_bytes())
@@ -114,14 +138,15 @@ impl FilterChain {
         self.is_ended = true;
     }
 
-    /// The next piece. After `End` or an error it must not be asked again.
-    pub(crate) fn pull(&mut self) -> Result<Filtered, FilterFault> {
-        pull(&mut self.stages, &mut self.inbox, (self.is_ended, false))
+    /// The next piece. After `End` or an error it must not be asked again. `flushes`: nothing more comes for now, so who reads along gets
+    /// what there is, unless that was so too often.
+    pub(crate) fn pull(&mut self, turn: &mut FilterTurn, flushes: bool) -> Result<Filtered, FilterFault> {
+        pull(&mut self.stages, &mut self.inbox, turn, (self.is_ended, flushes))
     }
 
-    /// The same where nothing more comes for now: who reads along gets what there is, unless that was so too often.
-    pub(crate) fn flush(&mut self) -> Result<Filtered, FilterFault> {
-        pull(&mut self.stages, &mut self.inbox, (self.is_ended, true))
+    /// Bytes that were pushed and not worked on.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.inbox.iter().chain(self.stages.iter().map(|stage| &stage.input)).map(Bytes::len).sum()
     }
 
     /// What went through each filter so far.
@@ -134,6 +159,7 @@ impl FilterChain {
 fn pull(
     stages: &mut [FilterStage],
     inbox: &mut VecDeque<Bytes>,
+    turn: &mut FilterTurn,
     (is_ended, flushes): (bool, bool),
 ) -> Result<Filtered, FilterFault> {
     let Some((stage, before)) = stages.split_last_mut() else {
@@ -147,23 +173,32 @@ fn pull(
     let of_stage = fault(stage.kind);
     loop {
         while !stage.input.is_empty() || !stage.is_drained {
-            if let Some(piece) = stage.work().map_err(of_stage)? {
+            if !turn.allows(stage.cost_of_work()) {
+                return Ok(Filtered::TurnOver);
+            }
+            if let Some(piece) = stage.work(turn).map_err(of_stage)? {
                 return Ok(Filtered::Piece(piece));
             }
         }
         if stage.is_over {
             return Ok(Filtered::End);
         }
-        match pull(before, inbox, (is_ended, flushes))? {
+        match pull(before, inbox, turn, (is_ended, flushes))? {
             Filtered::Piece(piece) => stage.take(piece),
             Filtered::Hungry if !flushes => return Ok(Filtered::Hungry),
+            Filtered::TurnOver => return Ok(Filtered::TurnOver),
+            Filtered::Hungry if !stage.has_to_flush() => return Ok(Filtered::Hungry),
+            // Whoever is before it says the same when it is asked again.
+            Filtered::Hungry | Filtered::End if !turn.allows(stage.cost_of(stage.put_off)) => {
+                return Ok(Filtered::TurnOver);
+            }
             Filtered::Hungry => {
-                let flushed = stage.flush().map_err(of_stage)?;
+                let flushed = stage.flush(turn).map_err(of_stage)?;
                 return Ok(flushed.map_or(Filtered::Hungry, Filtered::Piece));
             }
             Filtered::End => {
                 stage.is_over = true;
-                if let Some(piece) = stage.finish().map_err(of_stage)? {
+                if let Some(piece) = stage.finish(turn).map_err(of_stage)? {
                     return Ok(Filtered::Piece(piece));
                 }
             }
@@ -188,6 +223,7 @@ impl FilterStage {
             input: Bytes::new(),
             is_drained: true,
             unflushed: 0,
+            put_off: 0,
             flushes_count: 0,
             is_over: false,
             tally: FilterTally { filter: kind, bytes_in: 0, bytes_out: 0 },
@@ -200,12 +236,26 @@ impl FilterStage {
         self.input = piece;
     }
 
+    /// Instructions for so many bytes of text.
+    fn cost_of(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(instructions_per_byte(self.kind))
+    }
+
+    /// What the next step costs at most.
+    fn cost_of_work(&self) -> u64 {
+        match self.codec {
+            Codec::Decoder(_) => self.cost_of(FILTER_PIECE_BYTES as u64),
+            Codec::Encoder(_) => self.cost_of(self.put_off + self.input.len().min(FILTER_PIECE_BYTES) as u64),
+        }
+    }
+
     /// A bounded step of work. `None`: it came to nothing that can be sent yet.
-    fn work(&mut self) -> Result<Option<Bytes>, Flaw> {
+    fn work(&mut self, turn: &mut FilterTurn) -> Result<Option<Bytes>, Flaw> {
         let mut out = Vec::new();
         match &mut self.codec {
             Codec::Decoder(decoder) => {
                 let step = decoder.decode(&self.input, FILTER_PIECE_BYTES, &mut out)?;
+                turn.spend(self.cost_of(out.len() as u64));
                 self.is_drained = step.is_drained;
                 let taken = self.input.split_to(step.taken);
                 if matches!(self.kind, FilterKind::Check(_)) {
@@ -216,30 +266,43 @@ impl FilterStage {
             Codec::Encoder(encoder) => {
                 let piece = self.input.split_to(self.input.len().min(FILTER_PIECE_BYTES));
                 encoder.encode(&piece, &mut out)?;
+                self.put_off += piece.len() as u64;
+                if !is_put_off(self.kind) || !out.is_empty() {
+                    self.spend_put_off(turn);
+                }
             }
         }
         Ok(self.said(out))
     }
 
-    /// Nothing more comes for now: who waits gets what there is, unless that was so too often.
-    fn flush(&mut self) -> Result<Option<Bytes>, Flaw> {
+    /// What was put off has been done.
+    fn spend_put_off(&mut self, turn: &mut FilterTurn) {
+        turn.spend(self.cost_of(self.put_off));
+        self.put_off = 0;
+    }
+
+    /// Is there anything for who waits, while nothing more comes for now? Not if that was so too often.
+    fn has_to_flush(&self) -> bool {
+        matches!(self.codec, Codec::Encoder(_)) && self.unflushed > 0 && self.flushes_count < FILTER_FLUSHES_MAX
+    }
+
+    fn flush(&mut self, turn: &mut FilterTurn) -> Result<Option<Bytes>, Flaw> {
         let Codec::Encoder(encoder) = &mut self.codec else { return Ok(None) };
-        if self.unflushed == 0 || self.flushes_count >= FILTER_FLUSHES_MAX {
-            return Ok(None);
-        }
         self.flushes_count += 1;
         self.unflushed = 0;
         let mut out = Vec::new();
         encoder.flush(&mut out)?;
+        self.spend_put_off(turn);
         Ok(self.said(out))
     }
 
-    fn finish(&mut self) -> Result<Option<Bytes>, Flaw> {
+    fn finish(&mut self, turn: &mut FilterTurn) -> Result<Option<Bytes>, Flaw> {
         let mut out = Vec::new();
         match &mut self.codec {
             Codec::Decoder(decoder) => decoder.finish()?,
             Codec::Encoder(encoder) => encoder.finish(&mut out)?,
         }
+        self.spend_put_off(turn);
         Ok(self.said(out))
     }
 
@@ -260,18 +323,23 @@ mod tests {
         FilterChain::new(kinds, Bounds::default()).unwrap()
     }
 
+    /// Whatever it costs.
+    fn pull(chain: &mut FilterChain, flushes: bool) -> Result<Filtered, FilterFault> {
+        chain.pull(&mut FilterTurn::of_thread(), flushes)
+    }
+
     /// All that comes of these pieces.
     fn through(kinds: &[FilterKind], pieces: &[&[u8]]) -> Result<Vec<u8>, FilterFault> {
         let (mut chain, mut out) = (chain(kinds), Vec::new());
         pieces.iter().for_each(|piece| chain.push(Bytes::copy_from_slice(piece)));
         chain.end();
         loop {
-            match chain.pull()? {
+            match pull(&mut chain, false)? {
                 Filtered::Piece(piece) => {
                     assert!(!piece.is_empty() && piece.len() <= FILTER_PIECE_BYTES, "{}", piece.len());
                     out.extend_from_slice(&piece);
                 }
-                Filtered::Hungry => panic!("it has all that there is"),
+                Filtered::Hungry | Filtered::TurnOver => panic!("it has all that there is, and time"),
                 Filtered::End => return Ok(out),
             }
         }
@@ -321,15 +389,15 @@ mod tests {
         for part in [&b"first "[..], b"second "] {
             zip.push(Bytes::from_static(part));
             let mut said = Vec::new();
-            while let Filtered::Piece(piece) = zip.flush().unwrap() {
+            while let Filtered::Piece(piece) = pull(&mut zip, true).unwrap() {
                 unzip.push(piece);
             }
-            while let Filtered::Piece(piece) = unzip.pull().unwrap() {
+            while let Filtered::Piece(piece) = pull(&mut unzip, false).unwrap() {
                 said.extend_from_slice(&piece);
             }
             assert_eq!(said, part);
         }
-        assert_eq!(zip.pull(), Ok(Filtered::Hungry));
+        assert_eq!(pull(&mut zip, false), Ok(Filtered::Hungry));
     }
 
     #[test]
@@ -337,7 +405,7 @@ mod tests {
         let (mut zip, mut pieces) = (chain(&[GZIP]), 0);
         for _ in 0..10 * FILTER_FLUSHES_MAX {
             zip.push(Bytes::from_static(b"drop "));
-            while let Filtered::Piece(_) = zip.flush().unwrap() {
+            while let Filtered::Piece(_) = pull(&mut zip, true).unwrap() {
                 pieces += 1;
             }
         }
@@ -350,7 +418,7 @@ mod tests {
         zip.push(Bytes::from_static(b"hello"));
         zip.end();
         let mut made = 0;
-        while let Filtered::Piece(piece) = zip.pull().unwrap() {
+        while let Filtered::Piece(piece) = pull(&mut zip, false).unwrap() {
             made += piece.len() as u64;
         }
         let tally = FilterTally { filter: GZIP, bytes_in: 5, bytes_out: made };

@@ -2,24 +2,24 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use message::Fields;
 
 use crate::body::{Body, BodyEvent, Wanted};
-use crate::filter_chain::{FilterChain, Filtered};
-use crate::limits::FILTER_TURN_BYTES;
+use crate::filter_chain::Filtered;
+use crate::filter_work::FilterWork;
 use crate::send_outcome::End;
 
 /// What the log says of a body that is not in the coding that its head names, or not as long as it says itself.
-const BROKEN: &str = "body-coding";
+pub(crate) const BROKEN: &str = "body-coding";
 
 pub(crate) struct FilteredSource {
     body: Body,
     /// What was taken of the body at once.
     taken: VecDeque<Bytes>,
-    chain: FilterChain,
+    work: FilterWork,
     /// Of what comes out this much is not wanted, …
     skip: u64,
     /// … and then this much is; none where nobody knows how much there is.
@@ -29,8 +29,8 @@ pub(crate) struct FilteredSource {
 
 impl FilteredSource {
     /// `length`: of what comes out, if that is known.
-    pub(crate) fn new(body: Body, chain: FilterChain, length: Option<u64>) -> FilteredSource {
-        FilteredSource { body, taken: VecDeque::new(), chain, skip: 0, left: length, trailers: None }
+    pub(crate) fn new(body: Body, work: FilterWork, length: Option<u64>) -> FilteredSource {
+        FilteredSource { body, taken: VecDeque::new(), work, skip: 0, left: length, trailers: None }
     }
 
     /// So many bytes from there, of what comes out.
@@ -44,12 +44,11 @@ impl FilteredSource {
 
     /// Puts the next piece into the queue, or says what there is instead.
     pub(crate) fn poll(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<BodyEvent> {
-        let mut given = 0;
         loop {
             if self.left == Some(0) {
                 return Poll::Ready(BodyEvent::End(None));
             }
-            match self.chain.pull() {
+            match ready!(self.work.poll_pull(cx)) {
                 Ok(Filtered::Piece(piece)) => {
                     if let Some(piece) = self.wanted(piece) {
                         queue.push_back(piece);
@@ -57,29 +56,24 @@ impl FilteredSource {
                     }
                     continue;
                 }
-                Ok(Filtered::Hungry) => {}
+                Ok(Filtered::Hungry | Filtered::TurnOver) => {}
                 // More was promised than there is.
                 Ok(Filtered::End) if self.left.is_some() => return Poll::Ready(BodyEvent::Broken(End::Cut(BROKEN))),
                 Ok(Filtered::End) => return Poll::Ready(BodyEvent::End(self.trailers.take())),
                 Err(_) => return Poll::Ready(BodyEvent::Broken(End::Cut(BROKEN))),
             }
-            if given >= FILTER_TURN_BYTES {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
             if let Some(piece) = self.taken.pop_front() {
-                given += piece.len();
-                self.chain.push(piece);
+                self.work.push(piece);
                 continue;
             }
             let Poll::Ready(event) = self.body.poll_bytes(&mut self.taken, cx, Wanted::Bytes) else {
-                return self.flush(queue);
+                return self.poll_flush(queue, cx);
             };
             match event {
                 BodyEvent::More => {}
                 BodyEvent::End(trailers) => {
                     self.trailers = trailers;
-                    self.chain.end();
+                    self.work.end();
                 }
                 BodyEvent::Broken(end) => return Poll::Ready(BodyEvent::Broken(end)),
                 BodyEvent::Pages => unreachable!("bytes are asked for"),
@@ -88,8 +82,8 @@ impl FilteredSource {
     }
 
     /// Nothing more comes for now.
-    fn flush(&mut self, queue: &mut VecDeque<Bytes>) -> Poll<BodyEvent> {
-        match self.chain.flush() {
+    fn poll_flush(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<BodyEvent> {
+        match ready!(self.work.poll_flush(cx)) {
             Ok(Filtered::Piece(piece)) => match self.wanted(piece) {
                 Some(piece) => {
                     queue.push_back(piece);
@@ -123,7 +117,8 @@ mod tests {
 
     use super::*;
     use crate::body::BodySource;
-    use crate::filter_chain::FilterKind;
+    use crate::coding_threads::CodingThreads;
+    use crate::filter_chain::{FilterChain, FilterKind};
 
     fn gzip(text: &[u8]) -> Vec<u8> {
         let (mut encoder, mut out) = (Encoder::new(Coding::Gzip, 6).unwrap(), Vec::new());
@@ -134,22 +129,26 @@ mod tests {
 
     fn source(coded: Vec<u8>, length: Option<u64>) -> FilteredSource {
         let chain = FilterChain::new(&[FilterKind::Decode(Coding::Gzip)], Bounds::default()).unwrap();
-        FilteredSource::new(BodySource::Bytes(coded.into()).into(), chain, length)
+        let work = FilterWork::new(chain, &Arc::new(CodingThreads::none()));
+        FilteredSource::new(BodySource::Bytes(coded.into()).into(), work, length)
     }
 
     /// All that it gives; the error is how it broke.
     fn all(source: &mut FilteredSource) -> Result<Vec<u8>, End> {
         let (mut queue, mut cx) = (VecDeque::new(), Context::from_waker(Waker::noop()));
-        loop {
+        // Between two polls others have their turn.
+        for _ in 0..100 {
             match source.poll(&mut queue, &mut cx) {
                 Poll::Ready(BodyEvent::More) => {}
                 Poll::Ready(BodyEvent::End(_)) => {
                     return Ok(queue.iter().flat_map(|piece| piece.iter().copied()).collect());
                 }
                 Poll::Ready(BodyEvent::Broken(end)) => return Err(end),
-                Poll::Ready(BodyEvent::Pages) | Poll::Pending => panic!("all of it is there"),
+                Poll::Ready(BodyEvent::Pages) => panic!("bytes are asked for"),
+                Poll::Pending => {}
             }
         }
+        panic!("all of it is there");
     }
 
     #[test]

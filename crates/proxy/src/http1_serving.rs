@@ -80,7 +80,7 @@ fn serve(mut connection: Connection, proxy_protocol: bool, h2c: bool) -> impl Fu
             match poll_fn(|cx| connection.poll_turn(cx)).await {
                 Turn::Step(tx, step) => {
                     // Boxed, so that an idle connection does not carry the room of a transaction.
-                    if !Box::pin(story::run(tx, Downstream::Http1(&mut connection), step)).await {
+                    if !Box::pin(tell(&mut connection, tx, step)).await {
                         return;
                     }
                     connection.rest();
@@ -91,6 +91,14 @@ fn serve(mut connection: Connection, proxy_protocol: bool, h2c: bool) -> impl Fu
             }
         }
     }
+}
+
+/// The story of a request, when it is known who asks. True when the client may ask again.
+async fn tell(connection: &mut Connection, tx: Box<Transaction>, step: Step) -> bool {
+    if connection.is_early() && !tls_greeting::establish(connection).await {
+        return false;
+    }
+    story::run(tx, Downstream::Http1(connection), step).await
 }
 
 impl Connection {
@@ -392,7 +400,8 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
         request_records::begin_refused(&core, (connection.session(), Version::Http11), &refusal, &connection.pending);
     let sent = http1_sending::send(connection, outgoing, Version::Http11, false).await;
     connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
-    log::refused(&core, connection.peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    let tls = connection.asker().tls_facts();
+    log::refused(&core, (connection.peer, tls.as_deref()), (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(records) = records {
         connection.closes(SessionEnd::of_refusal(&refusal));
         request_records::end_refused(&records, sent.head_bytes);

@@ -1,7 +1,7 @@
 //! The life of an HTTP/2 connection to an origin: bytes in, frames to the machine, what they bring to the streams' queues, and what these
 //! have to say out again. The counterpart of `http2_serving`.
 //!
-//! It ends when the origin ends it or breaks a rule, when the origin takes nothing, when nobody has used it for
+//! It ends when the origin ends it or breaks a rule, when the origin takes nothing or is not there any more (`origin_liveness`), when nobody has used it for
 //! `limits.origin_idle_timeout`, or when it takes no more streams and has none. Whatever is still on it then is lost with it, and each
 //! fetch decides for itself.
 
@@ -19,6 +19,7 @@ use crate::clock::deadline_now_ms;
 use crate::core::Core;
 use crate::limits::ORIGIN_LEAVE_TIME_MAX;
 use crate::origin::{Opening, OriginConnection, SharedConnection, SharedStream};
+use crate::origin_liveness::{Liveness, OriginLiveness};
 use crate::origin_streams::{OriginStreams, OriginTerms};
 use crate::socket::Socket;
 
@@ -45,6 +46,7 @@ pub(crate) fn begin(core: &Rc<Core>, connection: OriginConnection, opening: Open
         pending: Vec::new(),
         idle: None,
         stuck: None,
+        liveness: None,
         garbled: None,
         is_over: false,
     };
@@ -68,6 +70,8 @@ struct AskingTask {
     idle: Option<Pin<Box<Sleep>>>,
     /// The origin takes nothing of what is there to be sent: for how long still?
     stuck: Option<Pin<Box<Sleep>>>,
+    /// While it has requests.
+    liveness: Option<OriginLiveness>,
     /// The rule that the origin has broken.
     garbled: Option<&'static str>,
     is_over: bool,
@@ -179,8 +183,9 @@ impl AskingTask {
         }
         if !self.connection.is_idle() {
             self.no_more_idle();
-            return Poll::Pending;
+            return self.poll_gone(cx);
         }
+        self.liveness = None;
         if self.connection.is_retired() || self.connection.streams.takes_none() {
             return Poll::Ready(());
         }
@@ -195,6 +200,28 @@ impl AskingTask {
         match &mut self.idle {
             Some(idle) => idle.as_mut().poll(cx),
             None => Poll::Pending,
+        }
+    }
+
+    /// Ready when the origin is no longer there: it says nothing, and does not answer when it is asked.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let limit = self.core.site_ref().settings.limits.origin_ping_timeout;
+        if limit.is_zero() {
+            return Poll::Pending;
+        }
+        let liveness = self.liveness.get_or_insert_with(|| OriginLiveness::begin(limit));
+        match liveness.poll(limit, self.connection.heard_ms(), cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Liveness::Unsure) => {
+                self.connection.streams.queues.machine.borrow_mut().ping();
+                // What was queued is written by the next turn.
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Ready(Liveness::Gone) => {
+                self.core.counters.origin_http2_silent.add(1);
+                Poll::Ready(())
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use message::{Fields, Version};
@@ -29,7 +30,8 @@ use crate::records::session_records::SessionEnd;
 use crate::records::task_records::TaskRecords;
 use crate::request_source::Opened;
 use crate::slots::{CloseReason, Phase};
-use crate::transaction::{log, story, synthesis};
+use crate::tls_facts::TlsFacts;
+use crate::transaction::{Step, Transaction, log, story, synthesis};
 use crate::unsent::{RestOfBody, Unsent};
 
 /// Reads of one turn: others have theirs, too.
@@ -48,6 +50,9 @@ struct Serving {
     is_over: bool,
     /// Since when the client has said that it leaves.
     client_leaves_since_ms: Option<u64>,
+    /// Until when the handshake of TLS must be over, where something was asked before; and what waits for that.
+    early_until_ms: u64,
+    early: Vec<(Box<Transaction>, Step, Http2Stream)>,
 }
 
 /// Serves a connection of which nothing has been read but what is pending.
@@ -67,6 +72,8 @@ pub(crate) async fn run(connection: &mut Connection) {
         has_failed: false,
         is_over: false,
         client_leaves_since_ms: None,
+        early_until_ms: deadline_now_ms() + core.site_ref().settings.limits.tls_handshake_timeout.as_millis() as u64,
+        early: Vec::new(),
     };
     core.counters.http2_connections.add(1);
     let early = std::mem::take(&mut connection.pending);
@@ -122,6 +129,9 @@ impl Serving {
         }
         if reads_left == 0 {
             cx.waker().wake_by_ref();
+        }
+        if !self.early.is_empty() && !connection.is_early() {
+            self.early.drain(..).for_each(|(tx, step, stream)| tell(tx, step, stream));
         }
         self.rest(connection, cx)
     }
@@ -252,30 +262,33 @@ impl Serving {
         connection.begins_transaction();
         let Opened::Begun(tx, step) = opened else { return };
         self.streams.open(id, is_whole);
-        let mut stream = match follows {
+        let stream = match follows {
             Follows::Body { is_whole } => Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole),
             Follows::Tunnel => Http2Stream::for_tunnel(&core, &self.streams, &connection.slot, id),
         };
-        tokio::task::spawn_local(async move {
-            Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
-        });
+        match connection.is_early() {
+            true => self.early.push((tx, step, stream)),
+            false => tell(tx, step, stream),
+        }
     }
 
     /// What was no request: its stream is reset already.
     fn malformed(&self, connection: &Connection, token: &'static str) {
         let (core, refusal) = (&self.core, Refusal { status: 400, token, limit: None });
         core.counters.answered(CacheVerdict::Refused);
-        log::refused(core, connection.peer, (&refusal, None), CacheVerdict::Refused);
+        let tls = connection.asker().tls_facts();
+        log::refused(core, (connection.peer, tls.as_deref()), (&refusal, None), CacheVerdict::Refused);
         request_records::malformed(core, connection.session(), &refusal);
     }
 
     fn refuse(&self, connection: &Connection, id: StreamId, refusal: Refusal, is_whole: bool) {
-        let (core, peer) = (Rc::clone(&self.core), connection.peer);
+        let (core, asker) = (Rc::clone(&self.core), connection.asker());
+        let from = (asker.peer, asker.tls_facts());
         let records = request_records::begin_refused(&core, (connection.session(), Version::Http2), &refusal, &[]);
         self.streams.open(id, is_whole);
         let stream = Http2Stream::new(&core, &self.streams, &connection.slot, id, is_whole);
         connection.begins_transaction();
-        tokio::task::spawn_local(answer_refusal(core, peer, stream, refusal, records));
+        tokio::task::spawn_local(answer_refusal(core, from, stream, refusal, records));
     }
 
     /// The client is told that this connection takes no more requests for long.
@@ -313,6 +326,14 @@ impl Serving {
             slot.set_idle(now_ms + connection.idle_ms(&self.core.site_ref().settings.limits));
         }
         self.wait_for_client(connection, now_ms);
+        if connection.is_early() {
+            if now_ms >= self.early_until_ms {
+                return Poll::Ready(());
+            }
+            if slot.deadline() > self.early_until_ms {
+                slot.set_deadline(self.early_until_ms);
+            }
+        }
         if let Some(since_ms) = self.client_leaves_since_ms.filter(|_| is_idle && self.outbox.framed.is_empty()) {
             if now_ms >= since_ms + DRAIN_IDLE_MS {
                 return Poll::Ready(());
@@ -368,10 +389,17 @@ impl Serving {
     }
 }
 
+/// Begins the story of a stream, in a task of its own.
+fn tell(tx: Box<Transaction>, step: Step, mut stream: Http2Stream) {
+    tokio::task::spawn_local(async move {
+        Box::pin(story::run(tx, Downstream::Http2(&mut stream), step)).await;
+    });
+}
+
 /// Answers what was read and is refused: a request over a limit.
 async fn answer_refusal(
     core: Rc<Core>,
-    peer: Peer,
+    (peer, tls): (Peer, Option<Arc<TlsFacts>>),
     mut stream: Http2Stream,
     refusal: Refusal,
     records: Option<Rc<TaskRecords>>,
@@ -379,7 +407,7 @@ async fn answer_refusal(
     core.counters.answered(CacheVerdict::Refused);
     let (outgoing, note) = synthesis::answer_refusal(&core, peer, &[], &refusal);
     let sent = stream.send(outgoing).await;
-    log::refused(&core, peer, (&refusal, note.as_ref()), CacheVerdict::Refused);
+    log::refused(&core, (peer, tls.as_deref()), (&refusal, note.as_ref()), CacheVerdict::Refused);
     if let Some(records) = records {
         request_records::end_refused(&records, sent.head_bytes);
     }

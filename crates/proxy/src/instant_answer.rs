@@ -22,6 +22,7 @@ use crate::held_body::{Pages, Whole};
 use crate::limits::SLICES_MAX;
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::parsed_request::ParsedRequest;
+use crate::receive::Verdict;
 use crate::records::request_records;
 use crate::records::task_records::TaskRecords;
 use crate::site::Site;
@@ -39,6 +40,14 @@ pub(crate) enum InstantOutcome<S> {
 
 /// The state that a transaction goes on in, its first step, and what the log will say.
 pub(crate) type BegunStep = (State, Step, Outcome);
+
+impl InstantOutcome<BegunStep> {
+    /// By the first step of the story.
+    #[inline]
+    pub(crate) fn begins(verdict: &Verdict) -> InstantOutcome<BegunStep> {
+        InstantOutcome::Step((State::Receive, verdict.clone().into_step(), Outcome::NONE))
+    }
+}
 
 /// An answer that is about to be sent, whole and as it is held.
 pub(crate) struct HitResponse<'a> {

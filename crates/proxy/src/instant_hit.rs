@@ -7,10 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Key, Now, Object};
-use message::Method;
-use rules::Freshness;
+use message::{FieldName, Method};
+use rules::{AcceptedCodings, Freshness};
 
 use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
+use crate::coded_answer::{self, CodedHit};
 use crate::core::Core;
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
@@ -37,8 +38,12 @@ pub(crate) fn run(
     let request = &parsed.received.request;
     let directives = policy::directives(&site.settings.policy, request, parsed.seen);
     let now = core.clock().at(parsed.moment);
+    let accepted = match site.compress(backend) {
+        Some(_) if parsed.seen.has(FieldName::AcceptEncoding) => core.codings.accepted(request.fields),
+        _ => AcceptedCodings::default(),
+    };
     let mut hot = core.hot.borrow_mut();
-    if let Some(object) = hot.get(key, request)
+    if let Some(object) = hot.get(key, accepted, request)
         && object.freshness(now, &directives) == Freshness::Fresh
     {
         prefetch(object);
@@ -59,12 +64,46 @@ pub(crate) fn run(
             InstantOutcome::Step((State::Lookup, Step::Hit(object, hit::Why::Fresh), Outcome::NONE))
         }
         LookupOutcome::Fresh(object) => {
-            hot.remember(key, &object);
-            drop(hot);
-            answer(client, core, site, parsed, &object, now)
+            match coded_answer::of_hit(core, site.compression_of(request, backend), accepted, &object) {
+                CodedHit::Object { object, is_final } => {
+                    if is_final {
+                        hot.remember(key, accepted, &object);
+                    }
+                    drop(hot);
+                    answer(client, core, site, parsed, &object, now)
+                }
+                CodedHit::ToBeMade => {
+                    InstantOutcome::Step((State::Lookup, Step::Hit(object, hit::Why::Fresh), Outcome::NONE))
+                }
+            }
         }
         LookupOutcome::Step(step, outcome) => InstantOutcome::Step((State::Lookup, step, outcome)),
     }
+}
+
+/// Answers a GET or a HEAD that came before the handshake of TLS was over by what is stored and fresh. Whoever sends it again causes nothing:
+/// no flight begins, nothing is refreshed and no disk is asked. `None`: it has to wait.
+#[cold]
+pub(crate) fn of_stored(
+    client: &mut impl InstantClient,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    parsed: &ParsedRequest<'_>,
+    key: Key,
+) -> Option<InstantOutcome<BegunStep>> {
+    let request = &parsed.received.request;
+    if !matches!(request.method, Method::Get | Method::Head) {
+        return None;
+    }
+    let directives = policy::directives(&site.settings.policy, request, parsed.seen);
+    let now = core.clock().at(parsed.moment);
+    let object = core.shared.cache.find(key, request)?;
+    let is_at_hand = object.freshness(now, &directives) == Freshness::Fresh && object.body().on_disk().is_none();
+    if !is_at_hand || !is_sent_whole(parsed, &object) {
+        return None;
+    }
+    core.edges.take(State::Receive, State::Lookup);
+    Some(answer(client, core, site, parsed, &object, now))
 }
 
 /// Begins to read what the kernel is about to copy, so that both misses of the CPU's cache are under way while the end
@@ -104,7 +143,7 @@ fn answer<C: InstantClient>(
 /// Does the whole of it go out, or its head alone, as it was rendered?
 #[inline]
 fn is_sent_whole(parsed: &ParsedRequest<'_>, object: &Object) -> bool {
-    if !object.has_whole_body() {
+    if !object.goes_out_as_it_is() {
         return false;
     }
     if !parsed.is_conditional() {

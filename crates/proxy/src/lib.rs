@@ -18,6 +18,8 @@
 //!     target: RouteTarget::StatusPage(0),
 //!     closed: None,
 //!     error_pages: None,
+//!     compression: Default::default(),
+//!     esi: None,
 //! };
 //! let settings = Settings {
 //!     listeners: vec![ListenerSettings::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()))],
@@ -28,6 +30,7 @@
 //!     forward: ForwardSettings::default(),
 //!     memcached: Vec::new(),
 //!     policy: PolicySettings::default(),
+//!     esi: EsiSettings::default(),
 //!     vcl: VclParameters::default(),
 //!     limits: Limits::default(),
 //!     resolver: ResolverSettings::default(),
@@ -73,6 +76,14 @@ mod client_identity;
 mod client_permits;
 mod clock;
 mod closed_paths;
+mod coded_answer;
+mod coding_choice;
+mod coding_levels;
+mod coding_threads;
+#[cfg(test)]
+mod coding_threads_tests;
+mod codings_memo;
+mod compress_settings;
 mod connection;
 mod connection_addresses;
 mod core;
@@ -84,14 +95,20 @@ mod downstream;
 mod dry_exchange;
 pub mod dry_runner;
 mod edges;
+mod encoding_task;
 mod error_note;
 mod error_pages;
+mod esi_settings;
 mod exchange_opening;
 mod exchanges;
 mod extended_connect;
 mod fetch;
 mod field_set;
 mod filter_chain;
+mod filter_turn;
+mod filter_work;
+#[cfg(test)]
+mod filter_work_tests;
 mod filtered_source;
 mod first_bytes;
 mod forward;
@@ -105,6 +122,8 @@ mod http2_outbox;
 mod http2_serving;
 mod http2_streams;
 mod http_challenges;
+mod idle_budget;
+mod idle_encoding;
 mod included;
 mod instant_answer;
 mod instant_file;
@@ -124,10 +143,15 @@ mod memory_gate;
 mod memory_share;
 mod memory_warden;
 pub mod origin;
+mod origin_liveness;
 mod origin_streams;
 mod outgoing;
 mod pace;
+mod page_budget;
+mod page_parts;
+mod page_variables;
 mod parsed_request;
+mod part_maker;
 mod peer;
 mod plain_socket;
 mod policy;
@@ -157,6 +181,7 @@ mod stored_head;
 #[cfg(test)]
 mod story_tests;
 mod stub_status;
+mod tls_columns;
 mod tls_facts;
 mod tls_greeting;
 mod tls_socket;
@@ -174,11 +199,13 @@ mod vcl_service;
 mod vcl_shelf;
 mod vcl_site;
 mod vcl_story;
+mod wait_budget;
 mod websocket_proof;
 mod worker;
 
 pub use backend_health::HealthOrder;
 pub use clock::{Moment, wall_now_ms};
+pub use coding_threads::{CodingClassStatus, CodingStatus};
 pub use edges::Edge;
 pub use hit_history::HitRatios;
 pub use http_challenges::HttpChallenges;

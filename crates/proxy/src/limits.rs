@@ -96,10 +96,28 @@ pub struct Limits {
     pub origin_idle_connections_max: usize,
     /// An idle origin connection is dropped after so long: before the origin's own keep-alive limit.
     pub origin_idle_timeout: Duration,
+    /// An origin that says nothing for so long over HTTP/2, while requests are under way, is asked whether it is there; so long again,
+    /// and the connection ends. 0: nobody is asked.
+    pub origin_ping_timeout: Duration,
     /// Requests under way on one HTTP/2 connection to an origin, or as few as the origin says.
     pub origin_streams_max: u32,
     /// How many of what a page includes are asked for at a time.
     pub esi_ahead_max: usize,
+    /// Threads for coding that somebody waits for, over all cores; 0: one for each two workers.
+    pub coding_threads: usize,
+    /// Work that waits for these threads: beyond it whoever asks does it himself. Of work in idle time as much may wait.
+    pub coding_jobs_max: usize,
+    pub coding_jobs_bytes_max: usize,
+    /// What coding in idle time may take of one core, in per cent; 0: there is none.
+    pub coding_idle_percent: u32,
+    /// How deep a page may lie in pages that include it.
+    pub esi_depth_max: u32,
+    /// What one page may include, with all that is included in what it includes.
+    pub esi_parts_max: u32,
+    /// A page with all its parts. A longer one breaks off there.
+    pub esi_page_bytes_max: u64,
+    /// How long a page waits for its parts, altogether. Then it breaks off.
+    pub esi_wait_max: Duration,
     /// 1xx answers passed on before the final one.
     pub interim_responses_max: u32,
     /// A larger body is passed through and not stored.
@@ -172,8 +190,17 @@ impl Default for Limits {
             between_bytes_timeout: Duration::from_secs(60),
             origin_idle_connections_max: 1024,
             origin_idle_timeout: Duration::from_secs(4),
+            origin_ping_timeout: Duration::from_secs(10),
             origin_streams_max: wire::limits::STREAMS_MAX,
             esi_ahead_max: 16,
+            coding_threads: 0,
+            coding_jobs_max: 256,
+            coding_jobs_bytes_max: 32 << 20,
+            coding_idle_percent: 25,
+            esi_depth_max: 5,
+            esi_parts_max: 1_000,
+            esi_page_bytes_max: 256 << 20,
+            esi_wait_max: Duration::from_secs(120),
             interim_responses_max: 16,
             object_bytes_max: 256 << 20,
             window_bytes_max: 256 << 10,
@@ -340,17 +367,36 @@ pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 /// How long a target that nobody asks for is kept, unless it is said otherwise.
 pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
 
+/// Encodings that a core makes at a time while somebody waits; who comes then has the response as it is.
+pub(crate) const CODINGS_AT_ONCE_MAX: usize = 64;
+
+/// What was asked for again so often is worth being made as short as it gets, in idle time.
+pub(crate) const BETTER_AFTER_HITS: u32 = 2;
+
+/// Longer texts are not made as short as brotli can: that takes a second for each megabyte.
+pub(crate) const BROTLI_BEST_BYTES_MAX: u64 = 256 << 10;
+
+/// A longer file is not compressed: who asks for it first after it has changed waits until that is done.
+pub(crate) const FILE_CODED_BYTES_MAX: u64 = 1 << 20;
+
+/// A longer Accept-Encoding is read anew each time.
+pub(crate) const CODINGS_TEXT_BYTES_MAX: usize = 256;
+
 /// What a filter of a body is to make at once.
 pub(crate) const FILTER_PIECE_BYTES: usize = 32 << 10;
 
-/// What a body gives its filters in one turn, however little comes of it, before others have theirs.
-pub(crate) const FILTER_TURN_BYTES: usize = 256 << 10;
+/// What filters of a body may do on a core before others have their turn, estimated: some 0.2 ms. What takes longer goes to a coding
+/// thread, and the way there and back costs a tenth of that.
+pub(crate) const FILTER_TURN_INSTRUCTIONS: u64 = 1 << 20;
+/// What a coding thread does for one body before it goes on to the next, and what it makes of that body meanwhile.
+pub(crate) const FILTER_JOB_INSTRUCTIONS: u64 = 16 << 20;
+pub(crate) const FILTER_JOB_BYTES: usize = 128 << 10;
 
 /// How often a coding says all that it has because nothing more comes for now. Each time costs a little of the ratio.
 pub(crate) const FILTER_FLUSHES_MAX: u32 = 64;
 
-/// What one page may include, with all that is included in what it includes.
-pub(crate) const ESI_REQUESTS_MAX: u32 = 1_000;
+/// Over so long it is counted what coding in idle time takes of a core.
+pub(crate) const CODING_IDLE_WINDOW: Duration = Duration::from_secs(10);
 
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;

@@ -98,7 +98,7 @@ impl MadeBackends {
         loaded: &Loaded,
         world: &dyn World,
     ) -> Result<MadeBackend, String> {
-        let mut settings = vcl_backends::origin_of(backend, &self.parameters, world)?;
+        let mut settings = vcl_backends::origin_of(backend, loaded.backends(), &self.parameters, world)?;
         if let Some(stage) = &self.stage {
             stage.take_over(&mut settings);
         }

@@ -1,21 +1,24 @@
 //! A request that has been received and not yet copied.
 
+use std::sync::Arc;
+
 use wire::ReceivedRequest;
 
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::field_set::{CONDITIONAL, FieldSet};
+use crate::tls_facts::TlsFacts;
 
 /// A request as it came, and what is known of who asks.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct ParsedRequest<'a> {
     pub(crate) received: &'a ReceivedRequest<'a>,
     pub(crate) seen: FieldSet,
     pub(crate) client: ClientIdentity,
     /// May the client ask again the same way?
     pub(crate) persistent: bool,
-    /// It came over TLS of ours.
-    pub(crate) is_secure: bool,
+    /// Where it came over TLS of ours.
+    pub(crate) tls: Option<Arc<TlsFacts>>,
     pub(crate) moment: Moment,
 }
 

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::{Failure, Headed, Object};
-use message::RequestHead;
+use message::{RequestHead, TargetForm};
 
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::PlanRules;
+use crate::coded_answer;
 use crate::downstream::Downstream;
 use crate::fetch::notes::FetchNotes;
 use crate::policy::Policy;
@@ -66,7 +67,18 @@ impl Policy {
 impl Transaction {
     /// The request as the client sent it, whatever a program made of it.
     pub(crate) fn asked(&self) -> &RequestHead {
+        self.asked_head()
+    }
+
+    /// The same, to be shared.
+    pub(crate) fn asked_head(&self) -> &Rc<RequestHead> {
         self.policy.program().and_then(|state| state.original.as_ref()).unwrap_or(&self.head)
+    }
+
+    /// Is Surrogate-Control of its answer said to us, and nothing for the client? A program says that itself.
+    pub(crate) fn is_esi_surrogate(&self) -> bool {
+        let is_forwarded = matches!(self.head.form, TargetForm::Absolute | TargetForm::Authority);
+        matches!(self.policy, Policy::Builtin) && self.site.is_esi_surrogate && !is_forwarded
     }
 
     /// Whose rules say what of a representation goes out.
@@ -165,7 +177,11 @@ pub(crate) fn synthesize(tx: &mut Transaction, synth: &Synth) -> Option<Step> {
 /// What answers, before it is planned how much of it goes out. The error is where the request goes instead.
 pub(crate) fn draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Result<UnplannedAnswer, Step> {
     match tx.policy {
-        Policy::Builtin => Ok(deliver::builtin_draft(tx, answer)),
+        Policy::Builtin => {
+            let draft = deliver::builtin_draft(tx, answer, begin);
+            // A part goes into its page as text, whatever who asked for that takes.
+            Ok(if tx.place_in_page.level > 0 { draft } else { coded_answer::fit(tx, draft) })
+        }
         Policy::Program(_) => delivered::draft(tx, answer, begin),
     }
 }

@@ -64,13 +64,30 @@ impl Verdict {
 /// Runs the step. May change the request's scheme, on a trusted proxy's word.
 #[inline]
 pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, asker: &Asker<'_>) -> Received {
-    let settings = &site.settings;
     let seen = FieldSet::of(received.request.fields);
-    let client = client_of_hop(settings, received, seen, asker.peer);
+    let client = client_of_hop(&site.settings, received, seen, asker.peer);
+    let settled = settled(core, asker, &received.request);
+    judge(core, site, received, (seen, client), settled)
+}
+
+/// The same for a part of a page, which is asked of nobody but the site itself.
+pub(crate) fn of_part(core: &Core, site: &Site, received: &ReceivedRequest<'_>, client: ClientIdentity) -> Received {
+    judge(core, site, received, (FieldSet::of(received.request.fields), client), None)
+}
+
+#[inline]
+fn judge(
+    core: &Core,
+    site: &Site,
+    received: &ReceivedRequest<'_>,
+    (seen, client): (FieldSet, ClientIdentity),
+    settled: Option<Synth>,
+) -> Received {
+    let settings = &site.settings;
     let target = site.route(&received.request).map(|route| route.target);
     let verdict = match site.why_closed(&received.request) {
-        _ if let Some(synth) = settled(core, asker, &received.request) => Verdict::Synth(synth),
-        None => judge(core, site, received, seen, client, target),
+        _ if let Some(synth) = settled => Verdict::Synth(synth),
+        None => answered_by(core, site, received, (seen, client), target),
         Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
         Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed().refused_outright()),
     };
@@ -97,12 +114,11 @@ fn challenge_answered(core: &Core, request: &Request<'_>) -> Option<Synth> {
 }
 
 #[inline]
-fn judge(
+fn answered_by(
     core: &Core,
     site: &Site,
     received: &ReceivedRequest<'_>,
-    seen: FieldSet,
-    client: ClientIdentity,
+    (seen, client): (FieldSet, ClientIdentity),
     target: Option<RouteTarget>,
 ) -> Verdict {
     if let Some(synth) = refusal(site, received, seen) {
@@ -156,7 +172,7 @@ fn sent_elsewhere(asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
         return Some(Synth::to_https(request, https_port));
     }
     let host = asker.tls.and(std::str::from_utf8(&request.authority.host).ok())?;
-    asker.tls.is_some_and(|session| session.misdirects(host)).then(Synth::misdirected)
+    asker.session().is_some_and(|session| session.misdirects(host)).then(Synth::misdirected)
 }
 
 /// The fields of a request at a server, where they are not to be read as they came: its target names the host, and then whatever Host

@@ -14,6 +14,7 @@ use vcl::World;
 
 use crate::accepted::Listener;
 use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::coding_threads::{CodingStatus, CodingThreads};
 use crate::core::Shared;
 use crate::counters::CoreCounters;
 use crate::disks;
@@ -51,7 +52,7 @@ pub const MEMORY_BYTES_MIN: usize = 1 << 20;
 pub enum StartError {
     /// The address and the reason, as a sentence.
     Listen(String),
-    /// No thread for a core.
+    /// No thread for a core, or for what cores do not do themselves.
     Thread(std::io::Error),
     /// A setting that cannot be: its name and the reason.
     Setting {
@@ -65,7 +66,7 @@ impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             StartError::Listen(reason) => f.write_str(reason),
-            StartError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
+            StartError::Thread(error) => write!(f, "cannot start a thread: {error}"),
             StartError::Setting { setting, reason } => write!(f, "{setting}: {reason}"),
             StartError::Vcl(error) => write!(f, "the VCL cannot be loaded: {error}"),
         }
@@ -163,6 +164,9 @@ impl Proxy {
         {
             warnings.push("limits.object_bytes_max and limits.variants_max change with a restart".to_owned());
         }
+        if old.settings.limits.coding_threads != settings.limits.coding_threads {
+            warnings.push("limits.coding_threads changes with a restart; there are as many as before".to_owned());
+        }
         let memory_bytes_max = settings.memory_bytes_max;
         let mut site = Site::new(settings, &self.instance, Some(&old));
         let ready = vcl.map(|program| shelf.prepare(program, &site)).transpose().map_err(StartError::Vcl)?;
@@ -251,6 +255,10 @@ impl Proxy {
         self.shared.memory.status()
     }
 
+    pub fn coding_status(&self) -> CodingStatus {
+        self.shared.coding_threads.status()
+    }
+
     pub fn cache_stats(&self) -> CacheStats {
         self.shared.cache.stats()
     }
@@ -331,6 +339,11 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
     if let Some(records) = &records {
         cache.set_removal_listener(Arc::new(ExpiryRecords(Arc::clone(records))));
     }
+    // A dry run does one thing after the other.
+    let coding_threads = match stage {
+        Some(_) => CodingThreads::none(),
+        None => CodingThreads::start(&settings.limits, workers).map_err(StartError::Thread)?,
+    };
     let shelf = VclShelf::new(world, stage);
     let mut site = Site::new(settings, instance, None);
     if let Some(program) = vcl {
@@ -362,6 +375,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         http_challenges: Arc::default(),
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
+        coding_threads: Arc::new(coding_threads),
         making_manifest: parking_lot::Mutex::default(),
     }))
 }

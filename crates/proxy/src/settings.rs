@@ -11,8 +11,10 @@ use tls::{Authorities, Certificate};
 pub use wire::ProxyVersion;
 
 pub use crate::closed_paths::ClosedPaths;
+pub use crate::compress_settings::{CompressSettings, RouteCompression};
 pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
+pub use crate::esi_settings::{EsiPages, EsiSettings};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };
@@ -23,6 +25,7 @@ pub use crate::memcached_gateway::gateway_settings::{
     MemcachedServer, MemcachedSettings, MemcachedTls, NextServer, RequestPart,
 };
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
+pub use rules::ContentCoding;
 
 /// Everything that a reload may change, in one value.
 #[derive(Clone, Debug)]
@@ -39,6 +42,9 @@ pub struct Settings {
     /// Routes whose requests are commands to memcached.
     pub memcached: Vec<MemcachedSettings>,
     pub policy: PolicySettings,
+    pub compress: CompressSettings,
+    /// Pages with parts, where no program decides.
+    pub esi: EsiSettings,
     /// Read when a VCL is loaded.
     pub vcl: VclParameters,
     pub limits: Limits,
@@ -155,6 +161,9 @@ pub struct RouteSettings {
     pub closed: Option<Arc<ClosedPaths>>,
     /// Files that answer in place of errors that we would answer ourselves.
     pub error_pages: Option<Arc<ErrorPages>>,
+    pub compression: RouteCompression,
+    /// Which of its answers are looked through for parts. `None`: as `Settings::esi` says.
+    pub esi: Option<EsiPages>,
 }
 
 /// Who answers.

@@ -11,7 +11,9 @@ use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
 use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
-use crate::settings::{ListenerSettings, ListenerTls, RouteSettings, RouteTarget, Settings};
+use crate::settings::{
+    CompressSettings, EsiPages, ListenerSettings, ListenerTls, RouteCompression, RouteSettings, RouteTarget, Settings,
+};
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
 
@@ -22,6 +24,14 @@ pub(crate) enum Backend {
     Origin(usize),
     /// Whoever the request names.
     Forward,
+}
+
+/// How the answers of a route are compressed.
+#[derive(Clone, Copy)]
+pub(crate) struct Compression<'a> {
+    pub(crate) settings: &'a CompressSettings,
+    /// Also what is made for one client alone.
+    pub(crate) is_always: bool,
 }
 
 pub(crate) struct Site {
@@ -38,9 +48,13 @@ pub(crate) struct Site {
     pub(crate) via: String,
     /// `NAME; hit; ttl=`, the start of what a hit says in Cache-Status.
     pub(crate) hit_status: String,
+    /// The Accept-Encoding of what is fetched for many.
+    pub(crate) codings_asked: String,
     routes: Vec<RouteSettings>,
     /// Some route is closed, or some of its paths are.
     closes_paths: bool,
+    /// Somewhere on it pages may have parts: Surrogate-Control is said to us, and to nobody behind us.
+    pub(crate) is_esi_surrogate: bool,
     /// Some listener asks its clients for certificates.
     pub(crate) asks_for_client_certificates: bool,
 }
@@ -58,12 +72,15 @@ impl Site {
             via: format!("{} {pseudonym}", message::Version::Http11.number()),
             pseudonym,
             hit_status: format!("{}; hit; ttl=", settings.server_name),
+            codings_asked: settings.compress.asked(),
             forward: Arc::new(forward),
             origins,
-            files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits)),
+            files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits, &settings.compress)),
             memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
             closes_paths: routes.iter().any(RouteSettings::closes_paths),
+            is_esi_surrogate: has_parts(settings.esi.pages)
+                || routes.iter().filter_map(|route| route.esi).any(has_parts),
             asks_for_client_certificates: asks_for_client_certificates(&settings.listeners),
             routes,
             settings,
@@ -82,8 +99,10 @@ impl Site {
             pseudonym: site.pseudonym.clone(),
             via: site.via.clone(),
             hit_status: site.hit_status.clone(),
+            codings_asked: site.codings_asked.clone(),
             routes: site.routes.clone(),
             closes_paths: site.closes_paths,
+            is_esi_surrogate: site.is_esi_surrogate,
             asks_for_client_certificates: site.asks_for_client_certificates,
         }
     }
@@ -105,6 +124,23 @@ impl Site {
         }
     }
 
+    /// What is compressed of answers that come from there, if anything is: a program has words of its own for that, and a forward
+    /// proxy hands on what it is given.
+    #[inline]
+    pub(crate) fn compress(&self, backend: Option<Backend>) -> Option<&CompressSettings> {
+        let compress = &self.settings.compress;
+        (compress.is_on && self.vcl.is_none() && backend != Some(Backend::Forward)).then_some(compress)
+    }
+
+    /// The same with what the request's route says of it.
+    pub(crate) fn compression_of(&self, request: &Request<'_>, backend: Option<Backend>) -> Option<Compression<'_>> {
+        let settings = self.compress(backend)?;
+        match self.route(request).map(|route| route.compression).unwrap_or_default() {
+            RouteCompression::Off => None,
+            said => Some(Compression { settings, is_always: said == RouteCompression::Always }),
+        }
+    }
+
     /// Who answers this request: the most exact host, then the longest path.
     #[inline]
     pub(crate) fn route(&self, request: &Request<'_>) -> Option<&RouteSettings> {
@@ -113,6 +149,14 @@ impl Site {
 
     fn route_at(&self, host: &[u8], path: &[u8]) -> Option<&RouteSettings> {
         self.routes.iter().find(|route| matches(route, host, path))
+    }
+
+    /// Which answers to requests like this are looked through for parts, where no program decides.
+    pub(crate) fn esi_pages(&self, request: &Request<'_>) -> EsiPages {
+        if !self.is_esi_surrogate || self.vcl.is_some() {
+            return EsiPages::None;
+        }
+        self.route(request).and_then(|route| route.esi).unwrap_or(self.settings.esi.pages)
     }
 
     /// Why nobody is answered for this path, in any of the meanings that it may have to who is asked. `None` if it is open.
@@ -147,6 +191,10 @@ impl Site {
         };
         route.target == RouteTarget::Closed || closed.match_as_it_is(path) || is_index_closed()
     }
+}
+
+fn has_parts(pages: EsiPages) -> bool {
+    pages != EsiPages::None
 }
 
 impl RouteSettings {
@@ -212,6 +260,8 @@ mod tests {
             target: RouteTarget::Origin(origin),
             closed: None,
             error_pages: None,
+            compression: RouteCompression::Usual,
+            esi: None,
         }
     }
 

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use crate::limits::Limits;
+use crate::compress_settings::CompressSettings;
+use crate::limits::{FILE_CODED_BYTES_MAX, Limits};
 use crate::settings::RootSettings;
 
 mod beneath;
@@ -15,10 +16,12 @@ pub(crate) mod file_path;
 pub mod file_types;
 pub(crate) mod finding;
 pub(crate) mod listing_page;
+mod made_codings;
 pub(crate) mod open_file;
 pub(crate) mod open_file_table;
 
 use finding::ListingBounds;
+use open_file::CODINGS;
 use open_file_table::OpenFileTable;
 
 /// The roots of one configuration, and the files of theirs that are open. A reload begins with none.
@@ -28,10 +31,13 @@ pub(crate) struct StaticFiles {
     /// Larger files are sent from where they lie.
     pub(crate) memory_bytes_max: u64,
     pub(crate) listing: ListingBounds,
+    /// How files are compressed that have no compressed ones beside them. None where nothing of it could be kept: it would be made anew for
+    /// everybody who asks.
+    pub(crate) compress: Option<Arc<CompressSettings>>,
 }
 
 impl StaticFiles {
-    pub(crate) fn new(roots: &[RootSettings], limits: &Limits) -> StaticFiles {
+    pub(crate) fn new(roots: &[RootSettings], limits: &Limits, compress: &CompressSettings) -> StaticFiles {
         let table = OpenFileTable::new(limits);
         let memory_bytes_max = limits.file_in_memory_bytes_max.min(table.file_bytes_max());
         let listing = ListingBounds {
@@ -39,6 +45,10 @@ impl StaticFiles {
             // One that cannot be kept would be made anew for everybody who asks.
             bytes_max: if limits.open_files_max == 0 { usize::MAX } else { table.file_bytes_max() as usize },
         };
-        StaticFiles { roots: roots.iter().cloned().map(Arc::new).collect(), table, memory_bytes_max, listing }
+        let all_codings = FILE_CODED_BYTES_MAX * CODINGS.len() as u64;
+        let keeps_them = table.keeps(1 + CODINGS.len(), memory_bytes_max + all_codings);
+        let compress = keeps_them.then(|| Arc::new(compress.clone()));
+        let roots = roots.iter().cloned().map(Arc::new).collect();
+        StaticFiles { roots, table, memory_bytes_max, listing, compress }
     }
 }

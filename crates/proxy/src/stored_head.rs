@@ -13,9 +13,9 @@ use crate::transport_security;
 use crate::vcl_story::scope_heads::usual_reason;
 
 /// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
-/// no empty line.
-pub(crate) fn render(head: &ResponseHead, site: &Site) -> Bytes {
-    render_without(head, site, None, |_| false)
+/// no empty line. `is_surrogate`: Surrogate-Control was said to us, and is nothing for those who come behind us (Edge Architecture §2.2).
+pub(crate) fn render(head: &ResponseHead, site: &Site, is_surrogate: bool) -> Bytes {
+    render_without(head, site, None, |field| is_surrogate && field.name == FieldName::SurrogateControl)
 }
 
 /// The same for what was fetched under a program: without X-Varnish, in which every answer has its own number, and
@@ -88,7 +88,7 @@ pub(crate) fn write_end<F: HeadForm>(
     fields: FieldsView<'_>,
     parsed: &ParsedRequest<'_>,
 ) {
-    transport_security::write::<F>(out, site, parsed.is_secure, || transport_security::is_said_by(fields));
+    transport_security::write::<F>(out, site, parsed.tls.is_some(), || transport_security::is_said_by(fields));
     F::end(out, Persistence::of(parsed.persistent, parsed.received.request.version));
 }
 

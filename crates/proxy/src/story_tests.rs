@@ -9,11 +9,13 @@ mod from_step_to_step;
 mod how_answers_arrive;
 mod led_by_a_proxy;
 mod origins_that_fail;
+mod pages_with_parts;
 mod passing;
 mod pipes;
 mod programs;
 mod refusing;
 mod streams_at_once;
+mod what_is_compressed;
 mod what_is_dropped;
 mod what_is_fresh;
 mod what_is_recorded;
@@ -136,7 +138,15 @@ impl Story {
         settings.server_name = "larder".to_owned();
         let target = RouteTarget::Origin(0);
         let path_prefix = "/".to_owned();
-        settings.routes = vec![RouteSettings { host: None, path_prefix, target, closed: None, error_pages: None }];
+        settings.routes = vec![RouteSettings {
+            host: None,
+            path_prefix,
+            target,
+            closed: None,
+            error_pages: None,
+            compression: Default::default(),
+            esi: None,
+        }];
         change(&mut settings);
         let heard = Arc::new(Heard::default());
         let start = Start {

@@ -48,14 +48,20 @@ pub(crate) async fn run(connection: &mut Connection) -> bool {
         return false;
     }
     core.counters.tls_handshakes.add(1);
+    if let Some(tls) = connection.socket.tls_mut() {
+        tls.settle();
+    }
     if connection.socket.tls().is_some_and(|tls| tls.session().protocol() == Some(Protocol::AcmeChallenge)) {
         // RFC 8737 §3: there is nothing to be spoken inside.
         core.counters.acme_challenges_tls.add(1);
         connection.closes(SessionEnd::Response);
         return false;
     }
-    if connection.socket.tls().is_some_and(|tls| tls.session().agreement().is_resumed) {
+    if connection.socket.tls().is_some_and(|tls| tls.facts().is_some_and(|facts| facts.is_resumed)) {
         core.counters.tls_resumed.add(1);
+    }
+    if connection.is_early() {
+        core.counters.tls_early.add(1);
     }
     if let (Some(addresses), Some(tls)) = (&mut connection.addresses, connection.socket.tls()) {
         // Of what a proxy told beside addresses nothing is nearer to the client than this.
@@ -65,6 +71,27 @@ pub(crate) async fn run(connection: &mut Connection) -> bool {
     let patience_ms = if core.draining() { DRAIN_IDLE_MS } else { head_ms };
     connection.slot.set_deadline(deadline_now_ms() + patience_ms);
     true
+}
+
+/// Waits for the end of the handshake, for a request whose story must not begin before. False: it does not come.
+pub(crate) async fn establish(connection: &mut Connection) -> bool {
+    let core = Rc::clone(&connection.core);
+    let timeout_ms = core.site_ref().settings.limits.tls_handshake_timeout.as_millis() as u64;
+    connection.slot.set_deadline(deadline_now_ms() + timeout_ms);
+    let ended = poll_fn(|cx| {
+        let Some(tls) = connection.socket.tls_mut() else { return Poll::Ready(Ok(())) };
+        match tls.poll_established(cx) {
+            Poll::Ready(ended) => Poll::Ready(ended.map_err(|_| tls.fault())),
+            Poll::Pending if connection.slot.must_end() => Poll::Ready(Err(None)),
+            Poll::Pending => {
+                connection.slot.park(cx.waker());
+                Poll::Pending
+            }
+        }
+    })
+    .await;
+    connection.slot.set_deadline(u64::MAX);
+    ended.inspect_err(|fault| failed(connection, &core.counters, *fault)).is_ok()
 }
 
 /// `None`: the client has left, or took too long.

@@ -6,12 +6,14 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tls::{Fault, Session};
 
 use crate::limits::{SEALED_BYTES_MAX, SEALED_BYTES_MIN};
 use crate::plain_socket::PlainSocket;
+use crate::tls_facts::TlsFacts;
 
 /// What is read of a connection at once.
 const RECORDS_BYTES_MAX: usize = 64 << 10;
@@ -31,6 +33,8 @@ thread_local! {
 pub struct TlsSocket {
     carrier: PlainSocket,
     session: Session,
+    /// Of a client's, what the log says of it.
+    facts: Option<Arc<TlsFacts>>,
     /// Opened, and not asked for yet: behind what was read last.
     opened: Vec<u8>,
     /// Sealed, and not with the kernel yet.
@@ -51,6 +55,7 @@ impl TlsSocket {
         TlsSocket {
             carrier,
             session,
+            facts: None,
             opened,
             unsent,
             seal_max: SEALED_BYTES_MAX,
@@ -72,6 +77,23 @@ impl TlsSocket {
         &self.session
     }
 
+    /// What came may be somebody else's, sent again: the handshake is not over.
+    #[inline]
+    pub(crate) fn is_early(&self) -> bool {
+        self.session.is_early()
+    }
+
+    /// Both have agreed, and upon what is written down.
+    pub(crate) fn settle(&mut self) {
+        self.facts = Some(Arc::new(TlsFacts::of(&self.session)));
+    }
+
+    /// Where it is a client's.
+    #[inline]
+    pub(crate) fn facts(&self) -> Option<&Arc<TlsFacts>> {
+        self.facts.as_ref()
+    }
+
     /// Why it came to nothing, where it is TLS that did.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.fault
@@ -81,13 +103,23 @@ impl TlsSocket {
         Ok(TlsSocket { carrier: self.carrier.rehome()?, ..self })
     }
 
-    /// Ready when both sides have agreed. The error's reason is [`TlsSocket::fault`], if it is one of TLS. `early` has come already.
-    pub(crate) fn poll_handshake(&mut self, cx: &mut Context<'_>, early: &mut [u8]) -> Poll<io::Result<()>> {
+    /// Ready when both sides have agreed, or text has come that may be answered before. The error's reason is [`TlsSocket::fault`], if it
+    /// is one of TLS. `came`: what has come already.
+    pub(crate) fn poll_handshake(&mut self, cx: &mut Context<'_>, came: &mut [u8]) -> Poll<io::Result<()>> {
         // A client speaks first.
-        self.open(early, &mut [])?;
+        self.open(came, &mut [])?;
+        self.poll_until(cx, |session| !session.is_handshaking() || session.is_early())
+    }
+
+    /// Ready when the handshake is over.
+    pub(crate) fn poll_established(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_until(cx, |session| !session.is_handshaking())
+    }
+
+    fn poll_until(&mut self, cx: &mut Context<'_>, is_there: impl Fn(&Session) -> bool) -> Poll<io::Result<()>> {
         loop {
             let sent = self.poll_sent(cx);
-            if !self.session.is_handshaking() {
+            if is_there(&self.session) {
                 return sent.map(|_| Ok(()));
             }
             let _ = sent?;

@@ -24,13 +24,16 @@ use crate::error_note::ErrorNote;
 use crate::field_set::FieldSet;
 use crate::included::IncludedClient;
 use crate::outgoing::Outgoing;
+use crate::page_budget::PlaceInPage;
 use crate::policy::{self, Policy};
 use crate::send_outcome::End;
 use crate::site::{Backend, Site};
 use crate::static_files::open_file_table::KnownFile;
+use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
 
 pub(crate) mod admit;
+mod assembled_answer;
 pub(crate) mod deliver;
 pub(crate) mod error_page;
 pub(crate) mod error_text;
@@ -43,6 +46,7 @@ mod memcached_chunks;
 mod memcached_value;
 pub(crate) mod miss;
 pub(crate) mod opening;
+mod part_receiving;
 pub(crate) mod pass;
 pub(crate) mod pipe;
 pub(crate) mod purge;
@@ -141,6 +145,8 @@ pub(crate) struct Transaction {
     /// The client said that this is its last request on it.
     pub(crate) client_closes: bool,
     pub(crate) client: ClientIdentity,
+    /// Where it came over TLS of ours.
+    pub(crate) tls: Option<Arc<TlsFacts>>,
     /// Absent for what we answer ourselves, files too.
     pub(crate) backend: Option<Backend>,
     pub(crate) key: Option<Key>,
@@ -158,6 +164,8 @@ pub(crate) struct Transaction {
     pub(crate) leased: Option<DiskRead>,
     /// What of a 304 that confirmed its answer is for this request alone.
     pub(crate) own_fields: Fields,
+    /// Where it stands, if a page includes it; and what a page shares with its parts.
+    pub(crate) place_in_page: PlaceInPage,
     /// What it costs, in the account of the process.
     pub(crate) _held: Charge,
     pub(crate) _counted: ActiveRequest,

@@ -1,13 +1,16 @@
 //! The backends of a VCL, as origins: each definition becomes the settings that `origin` works by.
 //!
-//! Names are looked up again and again and all their addresses are used, as for any origin. What this version cannot do
-//! (a way through another backend) is refused here, when the program is loaded, and never left out in silence.
+//! Names are looked up again and again and all their addresses are used, as for any origin. A backend behind another one (`.via`) is an
+//! origin at that one's address, whose connections begin with where they are to be led; they are its own, so that none is ever used for
+//! another destination. What cannot be is refused here, when the program is loaded, and never left out in silence.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use vcl::World;
 use vcl::typed_program::{Address, Backend, Endpoint, Program};
+use wire::write_way_header;
 
 use crate::limits::{BACKEND_CONNECTIONS_MAX_DEFAULT, BACKEND_QUEUE_MAX_DEFAULT, BACKEND_QUEUE_TIMEOUT_DEFAULT};
 use crate::limits::{EJECTION_FAILURES_DEFAULT, EJECTION_TIME_DEFAULT};
@@ -24,7 +27,7 @@ pub(crate) fn origins_of(
     let mut refusals = Vec::new();
     let mut origins = Vec::new();
     for backend in &program.backends {
-        match origin_of(backend, parameters, world) {
+        match origin_of(backend, &program.backends, parameters, world) {
             Ok(origin) => origins.push(origin),
             Err(why) => refusals.push(format!("backend `{}`: {why}", backend.name)),
         }
@@ -34,14 +37,20 @@ pub(crate) fn origins_of(
 
 pub(crate) fn origin_of(
     backend: &Backend,
+    all: &[Backend],
     parameters: &VclParameters,
     world: &dyn World,
 ) -> Result<OriginSettings, String> {
     let nowhere = Endpoint::default();
     let endpoint = backend.endpoint.as_ref().unwrap_or(&nowhere);
-    refuse_what_is_not_built(endpoint)?;
+    // Where connections go to: to itself, or to the one that leads to it.
+    let (there, mut preamble) = match through(endpoint, all)? {
+        None => (endpoint, Vec::new()),
+        Some(via) => (via, way_to(endpoint, world)?),
+    };
+    preamble.extend_from_slice(endpoint.preamble.as_deref().unwrap_or_default());
     let urls = match backend.endpoint {
-        Some(_) => vec![url_of(endpoint, world)?],
+        Some(_) => vec![url_of(there, world)?],
         None => Vec::new(),
     };
     // Varnish lets nobody wait for a backend that is full unless it is told to. Without a limit of its own there is
@@ -68,33 +77,68 @@ pub(crate) fn origin_of(
         ejection_time: EJECTION_TIME_DEFAULT,
         host: Some(host_header(endpoint)),
         timeouts: OriginTimeouts {
-            connect: duration(endpoint.connect_timeout_s),
-            first_byte: duration(endpoint.first_byte_timeout_s),
-            between_bytes: duration(endpoint.between_bytes_timeout_s),
+            connect: duration(endpoint.connect_timeout_s.or(there.connect_timeout_s)),
+            first_byte: duration(endpoint.first_byte_timeout_s.or(there.first_byte_timeout_s)),
+            between_bytes: duration(endpoint.between_bytes_timeout_s.or(there.between_bytes_timeout_s)),
         },
         greeting: Greeting {
-            preamble: endpoint.preamble.clone().unwrap_or_default(),
+            preamble,
             proxy_header: match endpoint.proxy_header {
                 Some(1) => Some(ProxyVersion::One),
                 Some(_) => Some(ProxyVersion::Two),
                 None => None,
             },
         },
-        tls: tls_of(endpoint),
+        tls: tls_of(there),
         // No program can say so.
         http2: false,
     })
 }
 
-fn refuse_what_is_not_built(endpoint: &Endpoint) -> Result<(), String> {
-    if endpoint.via.is_some() || endpoint.authority.is_some() {
-        return Err(
-            "a way through another backend is not built into larder yet: take out .via and .authority, or give \
-                    the address of the other backend"
-                .to_owned(),
-        );
+/// The backend that leads to this one, if one does.
+fn through<'p>(endpoint: &Endpoint, all: &'p [Backend]) -> Result<Option<&'p Endpoint>, String> {
+    let Some(id) = endpoint.via else {
+        let is_told = endpoint.authority.is_some();
+        return if is_told {
+            Err(".authority is told to another backend: name it as .via".to_owned())
+        } else {
+            Ok(None)
+        };
+    };
+    let via = all.get(id.index()).and_then(|via| via.endpoint.as_ref());
+    let via = via.ok_or("`.via` leads to a backend that is `none`")?;
+    if endpoint.tls.on {
+        return Err("`.via` leaves TLS to the other backend: take out .ssl".to_owned());
     }
-    Ok(())
+    if via.proxy_header.is_some() || via.preamble.is_some() {
+        return Err("`.via` leads to a backend that has a .proxy_header or a .preamble of its own".to_owned());
+    }
+    Ok(Some(via))
+}
+
+/// What the other backend is told first: the address of this one, looked up once, and its name.
+fn way_to(endpoint: &Endpoint, world: &dyn World) -> Result<Vec<u8>, String> {
+    let OriginUrl::Tcp { host, port } = url_of(endpoint, world)? else {
+        return Err("`.via` leads to a host, and to no socket".to_owned());
+    };
+    let address = match host.parse::<IpAddr>() {
+        Ok(address) => address,
+        Err(_) => {
+            let all = world.addresses(&host)?;
+            let first = all.iter().find(|address| address.is_ipv4()).or(all.first());
+            *first.ok_or_else(|| format!("`{host}` has no address, which `.via` has to tell"))?
+        }
+    };
+    let name = match &endpoint.authority {
+        Some(name) => name.as_str(),
+        None => split_port(endpoint.host_header.as_ref().unwrap_or(&host)).0,
+    };
+    if name.len() > 255 {
+        return Err("the name that `.via` tells the other backend has more than 255 characters".to_owned());
+    }
+    let mut words = Vec::new();
+    write_way_header(SocketAddr::new(address, port), Some(name).filter(|name| !name.is_empty()), &mut words);
+    Ok(words)
 }
 
 /// What a request without Host gets, and every probe: the host as it is written, a socket's is a fixed one.
@@ -174,8 +218,12 @@ mod tests {
             0.0
         }
 
-        fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, String> {
-            unreachable!("backends' names are looked up when they are used")
+        /// Names of backends are looked up when they are used, but for those that another one is told.
+        fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+            match host {
+                "via.test" => Ok(vec!["2001:db8::1".parse().unwrap(), "192.0.2.9".parse().unwrap()]),
+                _ => Err(format!("`{host}` is not known")),
+            }
         }
 
         fn service_port(&self, name: &str) -> Option<u16> {
@@ -193,7 +241,7 @@ mod tests {
 
     fn origin(attributes: &str) -> Result<OriginSettings, String> {
         let program = checked(&format!("backend b {attributes}"));
-        origin_of(&program.backends[0], &VclParameters::default(), &Services)
+        origin_of(&program.backends[0], &program.backends, &VclParameters::default(), &Services)
     }
 
     fn check_url(attributes: &str, expect: &str) {
@@ -267,13 +315,38 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_is_refused_by_name() {
+    fn a_way_through_another_backend_is_told_to_it() {
+        let via = "backend c { .host = \"c.test\"; .port = \"8443\"; .ssl = 1; .connect_timeout = 2s; }";
+        let origin = |attributes: &str| origin(&format!("{{ .via = c; {attributes} }} {via}"));
+        let check = |attributes: &str, destination: &str, name: Option<&str>| {
+            let got = origin(attributes).unwrap();
+            let mut expect = Vec::new();
+            write_way_header(destination.parse().unwrap(), name, &mut expect);
+            assert_eq!(got.greeting, Greeting { preamble: expect, proxy_header: None }, "{attributes}");
+            assert_eq!(got.urls, [OriginUrl::Tls { host: "c.test".to_owned(), port: 8443 }], "{attributes}");
+            assert_eq!(got.timeouts.connect, Some(Duration::from_secs(2)), "{attributes}");
+        };
+        check(r#".host = "via.test";"#, "192.0.2.9:80", Some("via.test"));
+        check(r#".host = "via.test:81"; .host_header = "b.test:82";"#, "192.0.2.9:81", Some("b.test"));
+        check(r#".host = "10.0.0.1"; .port = "443"; .authority = "b.test";"#, "10.0.0.1:443", Some("b.test"));
+        check(r#".host = "2001:db8::7"; .authority = "";"#, "[2001:db8::7]:80", None);
+        for (attributes, why) in [
+            (r#".host = "x.test";"#, "`x.test` is not known"),
+            (r#".host = "via.test"; .ssl = 1;"#, "`.via` leaves TLS to the other backend: take out .ssl"),
+        ] {
+            assert_eq!(origin(attributes).unwrap_err(), why);
+        }
         let program = checked(
-            r#"backend a { .host = "a"; } backend b { .host = "b"; .via = c; } backend c { .host = "c"; }
-               sub vcl_recv { set req.backend_hint = a; set req.backend_hint = b; }"#,
+            r#"backend a { .host = "a"; } backend b { .host = "via.test"; .via = c; }
+               backend c { .host = "c"; .proxy_header = 2; } backend d { .host = "d"; .authority = "d"; }
+               sub vcl_recv { set req.backend_hint = a; set req.backend_hint = b; set req.backend_hint = d; }"#,
         );
         let refusals = origins_of(&program, &VclParameters::default(), &Services).unwrap_err();
-        assert_eq!(refusals.len(), 1, "{refusals:?}");
-        assert!(refusals[0].starts_with("backend `b`: a way through another"), "{refusals:?}");
+        assert_eq!(refusals.len(), 2, "{refusals:?}");
+        assert!(
+            refusals[0].starts_with("backend `b`: `.via` leads to a backend that has a .proxy_header"),
+            "{refusals:?}"
+        );
+        assert!(refusals[1].starts_with("backend `d`: .authority is told to another backend"), "{refusals:?}");
     }
 }

@@ -54,8 +54,6 @@ pub struct VclParameters {
     pub http_gzip_support: bool,
     /// From 0 (not smaller) to 9 (as small as can be).
     pub gzip_level: u8,
-    /// How deep a page may lie in pages that include it.
-    pub max_esi_depth: u32,
     pub esi: EsiFeatures,
     /// For backends with `.max_connections` that say nothing themselves: who may wait for a connection, and for how long.
     pub backend_wait_limit: u32,
@@ -90,7 +88,6 @@ impl Default for VclParameters {
             http_range_support: true,
             http_gzip_support: true,
             gzip_level: 6,
-            max_esi_depth: 5,
             esi: EsiFeatures::default(),
             backend_wait_limit: 0,
             backend_wait_timeout: Duration::ZERO,

@@ -33,7 +33,7 @@ pub(crate) mod field_bits;
 pub(crate) mod filter_names;
 pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
-mod including;
+pub(crate) mod including;
 pub(crate) mod listener_name;
 pub(crate) mod log_notes;
 pub(crate) mod program_at_once;

@@ -65,6 +65,7 @@ pub mod vary;
 mod why_not_stored;
 
 pub use cache_control::{RequestDirectives, ResponseDirectives};
+pub use content_coding::{AcceptedCodings, ContentCoding};
 pub use freshness::{Facts, Freshness};
 pub use lifetimes::Lifetimes;
 pub use storing::{Exchange, StoreDefaults};

@@ -102,18 +102,23 @@ fn is_known(key: &str) -> bool {
         || matches!(key, "must-understand" | "no-transform" | "immutable")
 }
 
+/// Does Surrogate-Control ask for ESI (Edge Architecture §2.2.2, `content="ESI/1.0"`), of us or of any surrogate?
+pub fn asks_for_esi(fields: FieldsView<'_>, device: Option<&str>) -> bool {
+    for_surrogate(fields, device).any(|directive| {
+        let Some((name, tokens)) = directive.split_at_checked(CONTENT.len()) else { return false };
+        let mut tokens = tokens.trim_ascii().split(|byte| matches!(byte, b'"' | b' ' | b'\t'));
+        name.eq_ignore_ascii_case(CONTENT) && tokens.any(|token| token.eq_ignore_ascii_case(b"ESI/1.0"))
+    })
+}
+
+const CONTENT: &[u8] = b"content=";
+
 /// Edge Architecture §2.2: `max-age=N[+M]` (M seconds more while it is revalidated), `no-store`, `content="…"`;
 /// each may be aimed with `;token`. `None` when nothing in it is for us.
 fn surrogate_control(fields: FieldsView<'_>, device: Option<&str>) -> Option<ResponseDirectives> {
     let mut directives = ResponseDirectives::default();
     let mut found = false;
-    for member in fields.get_all(FieldName::SurrogateControl).flat_map(list_members) {
-        let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
-        let directive = parts.next().unwrap_or_default();
-        let for_us = |target: &[u8]| device.is_some_and(|device| target == device.as_bytes());
-        if !parts.next().is_none_or(for_us) {
-            continue;
-        }
+    for directive in for_surrogate(fields, device) {
         if directive.eq_ignore_ascii_case(b"no-store") {
             directives.no_store = true;
             found = true;
@@ -125,6 +130,16 @@ fn surrogate_control(fields: FieldsView<'_>, device: Option<&str>) -> Option<Res
         }
     }
     found.then_some(directives)
+}
+
+/// The directives of Surrogate-Control that are not aimed at somebody else.
+fn for_surrogate<'a>(fields: FieldsView<'a>, device: Option<&'a str>) -> impl Iterator<Item = &'a [u8]> {
+    fields.get_all(FieldName::SurrogateControl).flat_map(list_members).filter_map(move |member| {
+        let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
+        let directive = parts.next().unwrap_or_default();
+        let for_us = |target: &[u8]| device.is_some_and(|device| target == device.as_bytes());
+        parts.next().is_none_or(for_us).then_some(directive)
+    })
 }
 
 #[cfg(test)]
@@ -227,6 +242,24 @@ mod tests {
         assert_eq!(policy(lines.view(), true, None), unnamed, "nobody has told it that this is we");
         check_surrogate("foo", SHORT);
         check_surrogate("max-age =60", SHORT);
+    }
+
+    #[test]
+    fn esi_is_asked_for_by_name_and_may_be_aimed() {
+        let check = |value: &str, expect: bool| {
+            let lines = fields(&format!("Surrogate-Control: {value}"));
+            assert_eq!(asks_for_esi(lines.view(), Some("larder")), expect, "{value}");
+        };
+        check("content=\"ESI/1.0\"", true);
+        check("max-age=60, Content=\"ORAMA/1.0 esi/1.0\"", true);
+        check("no-store,content=\"ESI/1.0\";larder", true);
+        check("content=\"ESI/1.0\";abc, content=\"ESI/1.0\";larder", true);
+        check("content=\"ESI/1.0\";abc", false);
+        check("content=\"ESI/1.01\"", false);
+        check("content=\"ESI-Inline/1.0\"", false);
+        check("max-age=60", false);
+        check("content", false);
+        assert!(!asks_for_esi(fields("Cache-Control: content=\"ESI/1.0\"").view(), Some("larder")));
     }
 
     #[test]

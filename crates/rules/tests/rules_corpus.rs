@@ -3,6 +3,8 @@
 //! What they assert is written in `fuzz/src`, which stands outside the workspace because only the fuzzer's build has its
 //! dependencies.
 
+#[path = "../../../fuzz/src/accept_encoding.rs"]
+mod accept_encoding;
 #[path = "../../../fuzz/src/cache_control.rs"]
 mod cache_control;
 #[path = "../../../fuzz/src/range.rs"]
@@ -18,6 +20,11 @@ fn check(target: &str, run: fn(&[u8])) {
         seeds_count += 1;
     }
     assert!(seeds_count >= 30, "{folder} holds only {seeds_count}");
+}
+
+#[test]
+fn accept_encoding_keeps_its_laws() {
+    check("accept_encoding", accept_encoding::run);
 }
 
 #[test]

@@ -87,6 +87,14 @@ impl<T: Tenant, const QUEUES: usize> Arena<T, QUEUES> {
         tenant.seat().place().map(|index| self.unlink(index))
     }
 
+    /// A tenant that weighed so much weighs what it says now.
+    pub fn reweigh(&mut self, tenant: &T, before: usize) {
+        if tenant.seat().place().is_some() {
+            let ends = &mut self.queues[tenant.seat().queue()];
+            ends.weight = ends.weight - before + tenant.weight();
+        }
+    }
+
     /// It is this second now.
     pub fn note_time(&mut self, now_s: u32) {
         self.wheel.turn(now_s);

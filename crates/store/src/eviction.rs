@@ -44,7 +44,7 @@ pub fn by_kind<T: Tenant + 'static>(kind: EvictionKind, limit: usize) -> Box<dyn
 /// What a policy needs of the things it orders.
 pub trait Tenant: Send + Sync {
     fn seat(&self) -> &Seat;
-    /// Bytes that leave with it. The same as long as it sits.
+    /// Bytes that leave with it. The same as long as it sits, but for what [`Eviction::reweigh`] is told.
     fn weight(&self) -> usize;
     /// The same for a tenant that comes back after it was evicted: a digest of its name.
     fn fingerprint(&self) -> u64;
@@ -61,8 +61,12 @@ pub trait Eviction<T: Tenant>: Send {
     fn admit(&mut self, tenant: Arc<T>);
     /// Takes out a tenant that left by itself. Nothing happens if it was not in.
     fn remove(&mut self, tenant: &T);
+    /// Says that a tenant, which may sit, weighs something else than it did.
+    fn reweigh(&mut self, tenant: &T, before: usize);
     /// Takes out the one that should leave next: one whose life is over, if there is one.
     fn victim(&mut self) -> Option<Arc<T>>;
+    /// Takes one back that was chosen and does not leave after all. It has earned nothing by that.
+    fn spare(&mut self, tenant: Arc<T>);
     fn set_limit(&mut self, bytes: usize);
     /// It is this second now. To be said now and then: nobody's life is over before.
     fn note_time(&mut self, now_s: u32);
@@ -88,6 +92,11 @@ impl Seat {
         if hits < SEAT_HITS_MAX {
             self.hits.store(hits + 1, Relaxed);
         }
+    }
+
+    /// How often it was used of late; from here on it counts anew.
+    pub fn take_uses(&self) -> u8 {
+        self.hits.swap(0, Relaxed)
     }
 
     /// Takes over what is known of the tenant in whose place this one comes.

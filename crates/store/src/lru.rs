@@ -31,6 +31,10 @@ impl<T: Tenant> Eviction<T> for Lru<T> {
         self.arena.push(0, tenant);
     }
 
+    fn reweigh(&mut self, tenant: &T, before: usize) {
+        self.arena.reweigh(tenant, before);
+    }
+
     fn remove(&mut self, tenant: &T) {
         self.arena.remove(tenant);
     }
@@ -48,6 +52,10 @@ impl<T: Tenant> Eviction<T> for Lru<T> {
             self.arena.push(0, tenant);
         }
         self.arena.pop(0)
+    }
+
+    fn spare(&mut self, tenant: Arc<T>) {
+        self.admit(tenant);
     }
 
     fn set_limit(&mut self, _bytes: usize) {}

@@ -60,6 +60,10 @@ impl<T: Tenant> Eviction<T> for S3Fifo<T> {
         self.arena.push(queue, tenant);
     }
 
+    fn reweigh(&mut self, tenant: &T, before: usize) {
+        self.arena.reweigh(tenant, before);
+    }
+
     fn remove(&mut self, tenant: &T) {
         self.arena.remove(tenant);
     }
@@ -77,6 +81,11 @@ impl<T: Tenant> Eviction<T> for S3Fifo<T> {
             }
         }
         self.arena.pop(MAIN).or_else(|| self.arena.pop(PROBATION))
+    }
+
+    fn spare(&mut self, tenant: Arc<T>) {
+        self.ghosts.take(tenant.fingerprint());
+        self.arena.push(PROBATION, tenant);
     }
 
     fn set_limit(&mut self, bytes: usize) {

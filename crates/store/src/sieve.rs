@@ -41,6 +41,10 @@ impl<T: Tenant> Eviction<T> for Sieve<T> {
         self.arena.push(0, tenant);
     }
 
+    fn reweigh(&mut self, tenant: &T, before: usize) {
+        self.arena.reweigh(tenant, before);
+    }
+
     fn remove(&mut self, tenant: &T) {
         if let Some(place) = tenant.seat().place() {
             self.take(place);
@@ -62,6 +66,10 @@ impl<T: Tenant> Eviction<T> for Sieve<T> {
         }
         self.hand = Some(place);
         self.take(place)
+    }
+
+    fn spare(&mut self, tenant: Arc<T>) {
+        self.admit(tenant);
     }
 
     fn set_limit(&mut self, _bytes: usize) {}

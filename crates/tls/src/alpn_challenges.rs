@@ -62,7 +62,7 @@ pub(crate) struct WithChallenges {
 impl ResolvesServerCert for WithChallenges {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         // RFC 8737 §3: who asks offers this protocol alone, and is shown nothing else.
-        let is_asked = hello.alpn().is_some_and(|protocols| protocols.eq([Protocol::AcmeChallenge.name()]));
+        let is_asked = hello.alpn().is_some_and(|protocols| protocols.eq([Protocol::AcmeChallenge.name().as_bytes()]));
         if is_asked { self.challenges.of(hello.server_name()) } else { self.table.resolve(hello) }
     }
 }

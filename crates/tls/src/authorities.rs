@@ -1,5 +1,6 @@
 //! Whose word counts for who somebody is.
 
+use aws_lc_rs::digest::{Digest, SHA256, digest};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -32,6 +33,14 @@ impl Authorities {
     /// Each in DER.
     pub fn certificates(&self) -> &[Vec<u8>] {
         &self.0
+    }
+
+    /// Tells these from others, in whatever order they stand.
+    pub(crate) fn digest(&self) -> Digest {
+        let mut each: Vec<Digest> = self.0.iter().map(|der| digest(&SHA256, der)).collect();
+        each.sort_by(|one, other| one.as_ref().cmp(other.as_ref()));
+        let all: Vec<u8> = each.iter().flat_map(|one| one.as_ref().to_vec()).collect();
+        digest(&SHA256, &all)
     }
 
     pub(crate) fn roots(&self) -> RootCertStore {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::ocsp_staple::{self, StapleFault};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -20,6 +21,8 @@ pub struct Certificate {
     /// Smaller and cheaper than RSA: shown to whoever knows it.
     pub(crate) is_elliptic: bool,
     validity: Validity,
+    /// Until when what the authority says of it is shown.
+    staple_until_s: Option<u64>,
 }
 
 /// From when to when a certificate is good, in seconds since 1970, both included (RFC 5280 §4.1.2.5).
@@ -89,7 +92,7 @@ impl Certificate {
             _ => CertificateFault::KeyUnreadable,
         })?;
         let is_elliptic = key.key.algorithm() != SignatureAlgorithm::RSA;
-        Ok(Certificate { key: Arc::new(key), names: names.into(), is_elliptic, validity })
+        Ok(Certificate { key: Arc::new(key), names: names.into(), is_elliptic, validity, staple_until_s: None })
     }
 
     /// Is it for this name, in lower case?
@@ -105,6 +108,19 @@ impl Certificate {
 
     pub fn validity(&self) -> Validity {
         self.validity
+    }
+
+    /// The same, shown with this OCSP response in DER, if that is about it and in its time.
+    pub fn with_staple(&self, response: Vec<u8>, now_s: u64) -> Result<Certificate, StapleFault> {
+        let staple_until_s = ocsp_staple::judge(&response, &self.key.cert, now_s)?;
+        let mut key = CertifiedKey::clone(&self.key);
+        key.ocsp = Some(response);
+        Ok(Certificate { key: Arc::new(key), staple_until_s, ..self.clone() })
+    }
+
+    /// When it is to be shown without its OCSP response, in seconds since 1970: that counts no longer then.
+    pub fn staple_until_s(&self) -> Option<u64> {
+        self.staple_until_s
     }
 }
 

@@ -69,7 +69,7 @@ impl ClientTls {
             }
         };
         config.enable_sni = !settings.without_sni;
-        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().to_vec()).collect();
+        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().as_bytes().to_vec()).collect();
         config.resumption = Resumption::store(Arc::new(ClientSessionMemoryCache::new(CLIENT_SESSIONS_MAX)));
         let name = ServerName::try_from(settings.name).ok()?.to_owned();
         Some(ClientTls { config: Arc::new(config), name })

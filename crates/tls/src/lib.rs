@@ -16,13 +16,20 @@
 mod alpn_challenges;
 mod authorities;
 mod certificate;
+mod certificate_compression;
 mod certificate_table;
 mod client;
 mod client_certificate;
 mod digests;
+mod early_sessions;
 mod fault;
 mod hello;
 pub mod limits;
+mod ocsp_staple;
+#[cfg(test)]
+mod parties;
+#[cfg(test)]
+mod resumption_tests;
 mod server;
 mod session;
 #[cfg(test)]
@@ -36,7 +43,9 @@ pub use certificate::{Certificate, CertificateFault, Validity};
 pub use client::{ClientSettings, ClientTls};
 pub use client_certificate::{CertificateFacts, ClientCertificate};
 pub use digests::sha1;
+pub use early_sessions::EarlySessions;
 pub use fault::Fault;
+pub use ocsp_staple::StapleFault;
 pub use server::{ServerSettings, ServerTls, SettingsFault};
 pub use session::{Agreement, Session};
 pub use spoken::{Protocol, Version};

@@ -11,7 +11,10 @@ use rustls::{ServerConfig, SupportedProtocolVersion};
 use crate::alpn_challenges::{AlpnChallenges, WithChallenges};
 use crate::authorities::Authorities;
 use crate::certificate::Certificate;
+use crate::certificate_compression;
 use crate::certificate_table::CertificateTable;
+use crate::early_sessions::{EarlySessions, SessionsUnder};
+use crate::limits::EARLY_DATA_BYTES_MAX;
 use crate::session::Session;
 use crate::spoken::{Protocol, Version, suite_name};
 use crate::ticket_keys::TicketKeys;
@@ -29,6 +32,8 @@ pub struct ServerSettings<'a> {
     /// Who signs the certificates of clients, and whether a client must have one.
     pub clients: Option<(&'a Authorities, bool)>,
     pub tickets: Arc<TicketKeys>,
+    /// Where sessions are kept whose clients may send early data. They have no tickets then.
+    pub early: Option<Arc<EarlySessions>>,
     /// What authorities are answered that ask whether we are who we say. Then there may be no certificate yet.
     pub challenges: Option<Arc<AlpnChallenges>>,
 }
@@ -100,14 +105,28 @@ impl ServerTls {
         };
         let table = Arc::new(CertificateTable::new(settings.certificates));
         let mut config = builder.with_cert_resolver(Arc::clone(&table) as Arc<_>);
-        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().to_vec()).collect();
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.ticketer = Arc::clone(&settings.tickets) as Arc<_>;
+        config.alpn_protocols = settings.protocols.iter().map(|protocol| protocol.name().as_bytes().to_vec()).collect();
+        let terms = terms_of(settings.clients);
+        match &settings.early {
+            None => {
+                config.session_storage = Arc::new(NoServerSessionStorage {});
+                config.ticketer = Arc::new(settings.tickets.under(&terms));
+            }
+            // Only sessions that are kept can be told to have been resumed once: rustls has no ticket beside them.
+            Some(sessions) => {
+                config.session_storage = Arc::new(SessionsUnder { sessions: Arc::clone(sessions), terms });
+                config.max_early_data_size = EARLY_DATA_BYTES_MAX;
+                // What is asked early is answered early.
+                config.send_half_rtt_data = true;
+            }
+        }
+        config.cert_compressors = certificate_compression::compressors();
+        config.cert_compression_cache = certificate_compression::cache(settings.certificates.len());
         // Browsers keep several connections, and each ticket is for one of them; two is what others give.
         config.send_tls13_tickets = 2;
         let challenged = settings.challenges.as_ref().map(|challenges| {
             let mut config = config.clone();
-            config.alpn_protocols.push(Protocol::AcmeChallenge.name().to_vec());
+            config.alpn_protocols.push(Protocol::AcmeChallenge.name().as_bytes().to_vec());
             config.cert_resolver =
                 Arc::new(WithChallenges { table: Arc::clone(&table), challenges: Arc::clone(challenges) });
             (Arc::clone(challenges), Arc::new(config))
@@ -145,6 +164,13 @@ impl ServerTls {
     pub fn covers(&self, name: &str) -> bool {
         self.table.covers(name)
     }
+}
+
+/// What a client is let in by, in few bytes: sessions are resumed where it is the same.
+fn terms_of(clients: Option<(&Authorities, bool)>) -> Vec<u8> {
+    clients.map_or(Vec::new(), |(authorities, is_required)| {
+        [&[u8::from(is_required)][..], authorities.digest().as_ref()].concat()
+    })
 }
 
 /// Suites by name, or the usual ones.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
-use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedConnectionCommon, UnbufferedStatus};
-use rustls::{CommonState, HandshakeKind, ProtocolVersion};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncryptError, ReadEarlyData, UnbufferedConnectionCommon, UnbufferedStatus,
+};
+use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 
 use crate::certificate_table::CertificateTable;
 use crate::client_certificate::{CertificateFacts, ClientCertificate};
@@ -23,6 +25,8 @@ pub struct Session {
     pending: Vec<u8>,
     /// What a client said first, of a server's session.
     hello: Option<Box<Hello>>,
+    /// Text came before the handshake was over.
+    has_early: bool,
     /// Why it is over. rustls remembers more of what came than is there then: it is asked nothing more, or it panics.
     fault: Option<Fault>,
 }
@@ -62,7 +66,7 @@ impl Session {
     }
 
     fn of(end: End) -> Session {
-        Session { end, pending: Vec::new(), hello: None, fault: None }
+        Session { end, pending: Vec::new(), hello: None, has_early: false, fault: None }
     }
 
     /// Takes what came, and opens it in place. Text is given to `text` piece by piece; what has to be sent is appended to `out`, also
@@ -90,7 +94,7 @@ impl Session {
         if self.pending.is_empty() {
             let opened = self.end.take(records, text, out)?;
             self.pending = records[opened.consumed..].to_vec();
-            return self.bounded(opened.ended);
+            return self.bounded(&opened);
         }
         let mut pending = std::mem::take(&mut self.pending);
         pending.extend_from_slice(records);
@@ -99,7 +103,7 @@ impl Session {
             pending.drain(..opened.consumed);
             self.pending = pending;
         }
-        self.bounded(opened.ended)
+        self.bounded(&opened)
     }
 
     /// What came and is no whole record or message.
@@ -107,9 +111,10 @@ impl Session {
         self.pending.capacity()
     }
 
-    fn bounded(&self, ended: bool) -> Result<bool, Fault> {
+    fn bounded(&mut self, opened: &Taken) -> Result<bool, Fault> {
+        self.has_early |= opened.has_early;
         let is_too_large = self.is_handshaking() && self.pending.len() > HANDSHAKE_BYTES_MAX;
-        if is_too_large { Err(Fault::TooLarge) } else { Ok(ended) }
+        if is_too_large { Err(Fault::TooLarge) } else { Ok(opened.ended) }
     }
 
     /// Appends the start of a text as records, at most `bytes_max` of it; returns how much. Nothing before the handshake is over.
@@ -153,6 +158,12 @@ impl Session {
 
     pub fn is_handshaking(&self) -> bool {
         self.common().is_handshaking()
+    }
+
+    /// The handshake is not over, and text has come already, which may be answered. Somebody else may have recorded it: who it is from is
+    /// known when the handshake is over.
+    pub fn is_early(&self) -> bool {
+        self.has_early && self.is_handshaking()
     }
 
     /// Which server the client asked for, in lower case (RFC 6066 §3).
@@ -212,6 +223,8 @@ impl Session {
 struct Taken {
     consumed: usize,
     ended: bool,
+    /// Text came with the first flight.
+    has_early: bool,
 }
 
 impl End {
@@ -227,6 +240,8 @@ impl End {
 trait Driven {
     type Data;
     fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
+    /// Gives the text that came early.
+    fn read_early(early: ReadEarlyData<'_, '_, Self::Data>, text: &mut impl FnMut(&[u8])) -> Result<(), Error>;
 }
 
 impl Driven for UnbufferedServerConnection {
@@ -234,6 +249,16 @@ impl Driven for UnbufferedServerConnection {
     fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
         let common: &mut UnbufferedConnectionCommon<ServerConnectionData> = self;
         common.process_tls_records(records)
+    }
+
+    fn read_early(
+        mut early: ReadEarlyData<'_, '_, ServerConnectionData>,
+        text: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        while let Some(record) = early.next_record() {
+            text(record?.payload);
+        }
+        Ok(())
     }
 }
 
@@ -243,10 +268,15 @@ impl Driven for UnbufferedClientConnection {
         let common: &mut UnbufferedConnectionCommon<ClientConnectionData> = self;
         common.process_tls_records(records)
     }
+
+    /// No server sends any.
+    fn read_early(_: ReadEarlyData<'_, '_, ClientConnectionData>, _: &mut impl FnMut(&[u8])) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
-fn take(
-    connection: &mut impl Driven,
+fn take<Driver: Driven>(
+    connection: &mut Driver,
     records: &mut [u8],
     text: &mut impl FnMut(&[u8]),
     out: &mut Vec<u8>,
@@ -271,6 +301,10 @@ fn take(
                     text(record.payload);
                 }
             }
+            Ok(ConnectionState::ReadEarlyData(early)) => {
+                taken.has_early = true;
+                Driver::read_early(early, text).map_err(|error| Fault::of(&error))?;
+            }
             Ok(ConnectionState::EncodeTlsData(mut data)) => put(out, |room| match data.encode(room) {
                 Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
                 done => Ok(done.unwrap_or(0)),
@@ -278,7 +312,6 @@ fn take(
             Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
             Ok(ConnectionState::PeerClosed) => taken.ended = true,
             Ok(ConnectionState::Closed) => (taken.ended, waits) = (true, true),
-            // What comes early is refused by the settings.
             _ => waits = true,
         }
         taken.consumed += discard;

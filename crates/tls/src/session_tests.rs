@@ -3,121 +3,16 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{CertificateParams, KeyPair};
 
 use crate::alpn_challenges::AlpnChallenges;
-use crate::authorities::Authorities;
 use crate::certificate::{Certificate, CertificateFault, Validity};
 use crate::client::{ClientSettings, ClientTls};
-use crate::client_certificate::CertificateFacts;
 use crate::fault::Fault;
 use crate::limits::RECORD_TEXT_BYTES_MAX;
+use crate::parties::{Party, Signer, converse, meet, server, settings, tickets};
 use crate::server::{ServerSettings, ServerTls, SettingsFault};
-use crate::session::Session;
 use crate::spoken::{Protocol, Version};
-use crate::ticket_keys::TicketKeys;
-
-/// An authority, and what it signs.
-struct Signer {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Signer {
-    fn new() -> Signer {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "authority of a test");
-        let pem = params.self_signed(&key).unwrap().pem();
-        Signer { issuer: Issuer::new(params, key), pem }
-    }
-
-    fn authorities(&self) -> Authorities {
-        Authorities::read(self.pem.as_bytes()).unwrap()
-    }
-
-    fn signs(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Certificate {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        change(&mut params);
-        let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
-        Certificate::read(pem.as_bytes(), key.serialize_pem().as_bytes()).unwrap()
-    }
-}
-
-fn settings<'a>(certificate: &'a Certificate, tickets: &Arc<TicketKeys>) -> ServerSettings<'a> {
-    ServerSettings {
-        certificates: std::slice::from_ref(certificate),
-        version_min: Version::Tls12,
-        suites: None,
-        protocols: &[Protocol::Http2, Protocol::Http1],
-        clients: None,
-        tickets: Arc::clone(tickets),
-        challenges: None,
-    }
-}
-
-fn server(certificate: &Certificate, tickets: &Arc<TicketKeys>) -> ServerTls {
-    ServerTls::new(&settings(certificate, tickets)).unwrap()
-}
-
-fn tickets() -> Arc<TicketKeys> {
-    Arc::new(TicketKeys::random())
-}
-
-/// One end: its session, what has come for it, and the text that it was told.
-struct Party {
-    session: Session,
-    came: Vec<u8>,
-    text: Vec<u8>,
-    ended: bool,
-}
-
-impl Party {
-    fn of(session: Session) -> Party {
-        Party { session, came: Vec::new(), text: Vec::new(), ended: false }
-    }
-
-    fn open(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let (text, mut came) = (&mut self.text, std::mem::take(&mut self.came));
-        self.ended |= self.session.open(&mut came, &mut |piece: &[u8]| text.extend_from_slice(piece), out)?;
-        Ok(())
-    }
-
-    fn says(&mut self, text: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        assert_eq!(self.session.seal(&[IoSlice::new(text)], usize::MAX, &mut out), Ok(text.len()));
-        out
-    }
-}
-
-/// Both talk until neither has anything more to say, in pieces of so many bytes.
-fn converse(client: &mut Party, server: &mut Party, piece: usize) -> (Result<(), Fault>, Result<(), Fault>) {
-    let (mut of_client, mut of_server) = (Ok(()), Ok(()));
-    loop {
-        let (mut up, mut down) = (Vec::new(), Vec::new());
-        if of_client.is_ok() {
-            of_client = client.open(&mut up);
-        }
-        for part in up.chunks(piece) {
-            server.came.extend_from_slice(part);
-            if of_server.is_ok() {
-                of_server = server.open(&mut down);
-            }
-        }
-        client.came.extend_from_slice(&down);
-        if up.is_empty() && down.is_empty() {
-            return (of_client, of_server);
-        }
-    }
-}
-
-fn meet(client: &ClientTls, server: &ServerTls) -> (Party, Party) {
-    let (mut client, mut server) = (Party::of(client.begin()), Party::of(server.begin()));
-    assert_eq!(converse(&mut client, &mut server, usize::MAX), (Ok(()), Ok(())));
-    (client, server)
-}
 
 #[test]
 fn what_one_says_the_other_hears_in_whatever_pieces_it_comes() {
@@ -220,24 +115,6 @@ fn both_know_what_they_agreed_upon() {
     assert_eq!(agreed.protocol, Some(Protocol::Http2), "the server's order counts");
     assert_eq!(agreed.group.as_deref(), Some("X25519MLKEM768"), "the post-quantum group comes first");
     assert!(agreed.suite.unwrap().starts_with("TLS_AES_") && !agreed.is_resumed);
-}
-
-#[test]
-fn sessions_are_resumed_by_whoever_has_the_secret() {
-    let signer = Signer::new();
-    let certificate = signer.signs("a.example", |_| {});
-    let authorities = signer.authorities();
-    let secret = Arc::new(TicketKeys::of_secret(&[9; 32]).unwrap());
-    let same = Arc::new(TicketKeys::of_secret(&[9; 32]).unwrap());
-    for (keys, is_resumed) in [(same, true), (tickets(), false)] {
-        let client = ClientTls::new(&ClientSettings::verifying(&authorities, "a.example")).unwrap();
-        let (mut first, mut before) = meet(&client, &server(&certificate, &secret));
-        // The tickets of TLS 1.3 come behind the handshake.
-        first.came = before.says(b"x");
-        first.open(&mut Vec::new()).unwrap();
-        let (_, again) = meet(&client, &server(&certificate, &keys));
-        assert_eq!(again.session.agreement().is_resumed, is_resumed);
-    }
 }
 
 #[test]
@@ -365,30 +242,6 @@ fn a_certificate_says_how_long_it_is_good() {
     // Between 1970 and these days lie 12 and 22 leap days.
     let expect = Validity { from_s: (50 * 365 + 12) * day_s, until_s: (90 * 365 + 22) * day_s };
     assert_eq!(certificate.validity(), expect);
-}
-
-#[test]
-fn a_server_knows_who_its_client_is_also_when_it_comes_again() {
-    let signer = Signer::new();
-    let (certificate, authorities) = (signer.signs("a.example", |_| {}), signer.authorities());
-    let shown = signer.signs("client.example", |params| params.distinguished_name.push(DnType::CommonName, "Ann"));
-    let clients = Some((&authorities, true));
-    let server = ServerTls::new(&ServerSettings { clients, ..settings(&certificate, &tickets()) }).unwrap();
-    let settings = ClientSettings { certificate: Some(&shown), ..ClientSettings::verifying(&authorities, "a.example") };
-    let client = ClientTls::new(&settings).unwrap();
-    for comes_again in [false, true] {
-        let (_, server) = meet(&client, &server);
-        assert_eq!(server.session.agreement().is_resumed, comes_again);
-        assert_eq!(server.session.server_name(), Some("a.example"));
-        let known = server.session.client_certificate().expect("it was shown");
-        assert_eq!(known.der(), shown.key.cert[0].as_ref());
-        let facts = CertificateFacts {
-            name: Some("Ann".to_owned()),
-            signature: Some("ecdsa-with-SHA256"),
-            key: Some("EC256".to_owned()),
-        };
-        assert_eq!(known.facts(), facts);
-    }
 }
 
 #[test]

@@ -10,16 +10,19 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    pub(crate) const fn name(self) -> &'static [u8] {
+    /// As IANA's list of ALPN has it.
+    pub const fn name(self) -> &'static str {
         match self {
-            Protocol::Http1 => b"http/1.1",
-            Protocol::Http2 => b"h2",
-            Protocol::AcmeChallenge => b"acme-tls/1",
+            Protocol::Http1 => "http/1.1",
+            Protocol::Http2 => "h2",
+            Protocol::AcmeChallenge => "acme-tls/1",
         }
     }
 
     pub(crate) fn of(name: &[u8]) -> Option<Protocol> {
-        [Protocol::Http1, Protocol::Http2, Protocol::AcmeChallenge].into_iter().find(|one| one.name() == name)
+        [Protocol::Http1, Protocol::Http2, Protocol::AcmeChallenge]
+            .into_iter()
+            .find(|one| one.name().as_bytes() == name)
     }
 }
 
@@ -29,6 +32,16 @@ pub enum Version {
     #[default]
     Tls12,
     Tls13,
+}
+
+impl Version {
+    /// As OpenSSL and the PROXY protocol write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::Tls12 => "TLSv1.2",
+            Version::Tls13 => "TLSv1.3",
+        }
+    }
 }
 
 /// As the RFCs write it: rustls puts the version in front of those of TLS 1.3.

@@ -3,6 +3,9 @@
 //!
 //! A ticket is `hour (8) ∥ nonce (12) ∥ AES-256-GCM(key of the hour, session) ∥ tag (16)`, the hour bound to it. The key of an hour is
 //! HKDF-SHA256 of the secret (RFC 5869). The hour before, this one and the next are accepted: clocks of nodes may differ.
+//!
+//! A resumed session is not asked for a certificate again, so the keys also follow from which clients are let in: who came by one
+//! listener's terms is a stranger to another one that asks more.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +25,8 @@ const NONCE_BYTES: usize = 12;
 /// What makes and reads tickets, for all who share a secret.
 pub struct TicketKeys {
     secret: Prk,
+    /// Whose sessions they are, beside the hour.
+    terms: Box<[u8]>,
     time: Arc<dyn TimeProvider>,
 }
 
@@ -48,7 +53,12 @@ impl TicketKeys {
     }
 
     fn new(secret: &[u8], time: Arc<dyn TimeProvider>) -> TicketKeys {
-        TicketKeys { secret: Salt::new(HKDF_SHA256, SALT).extract(secret), time }
+        TicketKeys { secret: Salt::new(HKDF_SHA256, SALT).extract(secret), terms: Box::default(), time }
+    }
+
+    /// Of the same secret, for sessions under these terms alone.
+    pub(crate) fn under(&self, terms: &[u8]) -> TicketKeys {
+        TicketKeys { secret: self.secret.clone(), terms: terms.into(), time: Arc::clone(&self.time) }
     }
 
     fn epoch(&self) -> Option<u64> {
@@ -56,7 +66,7 @@ impl TicketKeys {
     }
 
     fn key_of(&self, epoch: u64) -> Option<LessSafeKey> {
-        let info = [&epoch.to_be_bytes()[..]];
+        let info = [&epoch.to_be_bytes()[..], &self.terms];
         let okm = self.secret.expand(&info, &AES_256_GCM).ok()?;
         Some(LessSafeKey::new(UnboundKey::from(okm)))
     }

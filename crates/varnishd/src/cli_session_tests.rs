@@ -181,7 +181,12 @@ fn every_command_is_answered_as_varnish_answers() {
     check("PING", 101, "Unknown request.\nType 'help' for more info.\nall commands are in lower-case.\n", &[]);
     check("ping \"a", 100, "Syntax Error: Missing '\"'\n", &[]);
     check("help -x", 101, "Unknown request.\nType 'help' for more info.\n", &[]);
-    check("help -d", 200, "debug.listen_address\ndebug.srandom\ndebug.xid [<xid> [<cachesize>]]\n", &[]);
+    check(
+        "help -d",
+        200,
+        "debug.fragfetch\ndebug.listen_address\ndebug.srandom\ndebug.xid [<xid> [<cachesize>]]\n",
+        &[],
+    );
     check("help ping", 200, "ping [-j] [<timestamp>]\nAsk whether somebody is there.\n", &[]);
 }
 

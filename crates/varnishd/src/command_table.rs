@@ -74,6 +74,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     row("ban.list", "[-j]", (0, 0), true, Running, ban_commands::list, "Show the bans in force."),
     row("banner", "", (0, 0), false, Always, status_commands::banner, "Show what one is greeted with."),
+    row("debug.fragfetch", "", (1, 1), false, Debug, status_commands::nothing, "Taken, and without effect."),
     row(
         "debug.listen_address",
         "",

@@ -112,7 +112,7 @@ pub use hop_by_hop::{HopByHop, is_nominated};
 pub use limits::{ChunkedLimits, HeadLimits};
 pub use proxy_complaint::proxy_complaint;
 pub use proxy_protocol::{ProxyHeader, read_proxy_header};
-pub use proxy_protocol_writer::{Parties, ProxyVersion, write_proxy_header};
+pub use proxy_protocol_writer::{Parties, ProxyVersion, write_proxy_header, write_way_header};
 pub use refusal::{Refusal, refusals};
 pub use request_head::{ReceivedRequest, leading_blanks, may_end_now, read_request, unfolded};
 pub use response_head::{ReceivedResponse, read_response};

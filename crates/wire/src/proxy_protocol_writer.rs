@@ -2,9 +2,10 @@
 //!
 //! The reading side is `proxy_protocol`, against which this one is tested.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::proxy_protocol::{V1_SIGNATURE, V2_SIGNATURE};
+use crate::proxy_triples::AUTHORITY;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyVersion {
@@ -26,8 +27,19 @@ pub fn write_proxy_header(version: ProxyVersion, parties: Option<Parties>, out: 
     let parties = parties.map(of_one_family);
     match version {
         ProxyVersion::One => write_v1(parties, out),
-        ProxyVersion::Two => write_v2(parties, out),
+        ProxyVersion::Two => write_v2(parties, None, out),
     }
+}
+
+/// Writes a header of version 2 that says where its connection is to be led: to this address, and by TLS, if that is spoken there, to the
+/// server of this name. Of whom it is for nothing is said: many requests of many clients follow. Names of more than 255 bytes are none.
+pub fn write_way_header(destination: SocketAddr, authority: Option<&str>, out: &mut Vec<u8>) {
+    let nobody: IpAddr = match destination.ip().to_canonical() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let source = SocketAddr::new(nobody, 0);
+    write_v2(Some(of_one_family(Parties { source, destination })), authority, out);
 }
 
 /// A header has one family for both; an IPv4 address has a form in IPv6.
@@ -56,7 +68,7 @@ fn write_v1(parties: Option<Parties>, out: &mut Vec<u8>) {
     out.extend_from_slice(line.as_bytes());
 }
 
-fn write_v2(parties: Option<Parties>, out: &mut Vec<u8>) {
+fn write_v2(parties: Option<Parties>, authority: Option<&str>, out: &mut Vec<u8>) {
     const LOCAL: u8 = 0x20;
     const PROXY: u8 = 0x21;
     out.extend_from_slice(V2_SIGNATURE);
@@ -65,8 +77,9 @@ fn write_v2(parties: Option<Parties>, out: &mut Vec<u8>) {
         return;
     };
     let (family, bytes): (u8, u16) = if source.is_ipv4() { (0x11, 12) } else { (0x21, 36) };
+    let authority = authority.and_then(|name| Some((name, u8::try_from(name.len()).ok()?)));
     out.extend_from_slice(&[PROXY, family]);
-    out.extend_from_slice(&bytes.to_be_bytes());
+    out.extend_from_slice(&(bytes + authority.map_or(0, |(_, length)| 3 + u16::from(length))).to_be_bytes());
     for address in [source, destination] {
         match address.ip() {
             IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
@@ -76,11 +89,16 @@ fn write_v2(parties: Option<Parties>, out: &mut Vec<u8>) {
     for address in [source, destination] {
         out.extend_from_slice(&address.port().to_be_bytes());
     }
+    if let Some((name, length)) = authority {
+        out.extend_from_slice(&[AUTHORITY, 0, length]);
+        out.extend_from_slice(name.as_bytes());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy_triples::ProxyTriples;
     use crate::read_proxy_header;
 
     /// What is written is read again as it was meant.
@@ -94,6 +112,22 @@ mod tests {
             assert_eq!(got, expect.map(pair).map(|p| (p.source, p.destination)), "{version:?}");
             assert_eq!(header.bytes, bytes.len(), "{version:?}");
         }
+    }
+
+    #[test]
+    fn a_way_is_told_with_the_name_of_the_server() {
+        for (destination, name) in [("192.0.2.7:443", Some("a.test")), ("[2001:db8::1]:8443", None)] {
+            let (mut bytes, destination) = (Vec::new(), destination.parse().unwrap());
+            write_way_header(destination, name, &mut bytes);
+            let header = read_proxy_header(&bytes, false).unwrap().unwrap();
+            assert_eq!((header.destination, header.bytes), (Some(destination), bytes.len()));
+            assert!(header.source.is_some_and(|source| source.ip().is_unspecified() && source.port() == 0));
+            let told = ProxyTriples::of(&bytes);
+            assert_eq!(told.as_ref().and_then(|told| told.value(AUTHORITY)), name.map(str::as_bytes));
+        }
+        let mut bytes = Vec::new();
+        write_way_header("192.0.2.7:443".parse().unwrap(), Some(&"a".repeat(256)), &mut bytes);
+        assert!(read_proxy_header(&bytes, false).unwrap().is_some() && ProxyTriples::of(&bytes).is_none());
     }
 
     #[test]

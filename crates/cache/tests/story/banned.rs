@@ -104,21 +104,21 @@ fn a_hot_table_misses_no_ban() {
     // Stored before there ever was a ban, and after.
     let before = store(&stage, "/a", "red");
     let (mut hot, fields) = (HotTable::new(&stage.cache), fields_of(&[]));
-    let mut served = |path: &str| hot.get(stage.key(path), &request(&fields)).is_some();
+    let mut served = |path: &str| hot.get(stage.key(path), Default::default(), &request(&fields)).is_some();
     assert!(!served("/a"));
-    hot.remember(stage.key("/a"), &before);
+    hot.remember(stage.key("/a"), Default::default(), &before);
     ban(&stage, "tag blue");
-    let mut served = |path: &str| hot.get(stage.key(path), &request(&fields)).is_some();
+    let mut served = |path: &str| hot.get(stage.key(path), Default::default(), &request(&fields)).is_some();
     assert!(!served("/a"), "it was not tested yet");
     assert_eq!(kind(&stage.ask("/a")), "fresh");
     assert!(served("/a"), "it was, and nothing is newer");
     let after = store(&stage, "/b", "green");
-    hot.remember(stage.key("/b"), &after);
+    hot.remember(stage.key("/b"), Default::default(), &after);
     for (text, expect) in
         [("tag yellow", ["fresh", "fresh"]), ("tag red", ["miss", "fresh"]), ("tag green", ["miss"; 2])]
     {
         ban(&stage, text);
-        let mut served = |path: &str| hot.get(stage.key(path), &request(&fields)).is_some();
+        let mut served = |path: &str| hot.get(stage.key(path), Default::default(), &request(&fields)).is_some();
         assert!(!served("/a") && !served("/b"), "{text}");
         assert_eq!(kinds(&stage, ["/a", "/b"]), expect, "{text}");
     }

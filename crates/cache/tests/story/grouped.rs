@@ -56,14 +56,14 @@ fn a_hot_table_serves_nothing_of_an_invalidated_group() {
     store(&stage, "/a", &["scripts"]);
     let (mut hot, key, fields) = (HotTable::new(&stage.cache), stage.key("/a"), fields_of(&[]));
     let object = stage.fresh("/a");
-    hot.remember(key, &object);
-    assert!(hot.get(key, &request(&fields)).is_some() && object.is_live());
+    hot.remember(key, Default::default(), &object);
+    assert!(hot.get(key, Default::default(), &request(&fields)).is_some() && object.is_live());
     invalidate(&stage, "styles");
-    assert!(hot.get(key, &request(&fields)).is_some());
+    assert!(hot.get(key, Default::default(), &request(&fields)).is_some());
     invalidate(&stage, "scripts");
-    assert!(hot.get(key, &request(&fields)).is_none() && !object.is_live());
-    hot.remember(key, &object);
-    assert!(hot.get(key, &request(&fields)).is_none());
+    assert!(hot.get(key, Default::default(), &request(&fields)).is_none() && !object.is_live());
+    hot.remember(key, Default::default(), &object);
+    assert!(hot.get(key, Default::default(), &request(&fields)).is_none());
 }
 
 #[test]

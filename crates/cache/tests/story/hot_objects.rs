@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 fn get(table: &mut HotTable, key: Key, lines: &[(&str, &str)]) -> Option<Arc<Object>> {
     let fields = fields_of(lines);
-    table.get(key, &request(&fields)).cloned()
+    table.get(key, Default::default(), &request(&fields)).cloned()
 }
 
 fn store(stage: &Stage, lines: &[(&str, &str)], names: Option<&str>, body: &[u8]) -> Arc<Object> {
@@ -21,14 +21,14 @@ fn it_has_what_it_was_told_until_that_dies() {
     let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     let object = stage.store("/", b"one");
     assert!(get(&mut table, key, &[]).is_none());
-    table.remember(key, &object);
+    table.remember(key, Default::default(), &object);
     assert!(Arc::ptr_eq(&get(&mut table, key, &[]).unwrap(), &object));
     assert!(get(&mut table, stage.key("/other"), &[]).is_none());
     let newer = store(&stage, &[], None, b"two");
     assert!(get(&mut table, key, &[]).is_none(), "replaced");
-    table.remember(key, &object);
+    table.remember(key, Default::default(), &object);
     assert!(get(&mut table, key, &[]).is_none(), "the dead are not taken in");
-    table.remember(key, &newer);
+    table.remember(key, Default::default(), &newer);
     assert!(get(&mut table, key, &[]).is_some());
     stage.cache.purge(key);
     assert!(get(&mut table, key, &[]).is_none(), "purged");
@@ -38,7 +38,7 @@ fn it_has_what_it_was_told_until_that_dies() {
 fn it_is_left_at_eviction_and_swept_of_its_dead() {
     let stage = Stage::new();
     let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
-    table.remember(key, &stage.store("/", &[7; 9_000]));
+    table.remember(key, Default::default(), &stage.store("/", &[7; 9_000]));
     stage.cache.set_memory(0);
     assert!(get(&mut table, key, &[]).is_none());
     let account = stage.cache.account();
@@ -53,7 +53,7 @@ fn each_variant_is_found_by_its_own_request() {
     let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     for coding in ["gzip", "br", "zstd"] {
         let lines = [("Accept-Encoding", coding)];
-        table.remember(key, &store(&stage, &lines, Some("Accept-Encoding"), coding.as_bytes()));
+        table.remember(key, Default::default(), &store(&stage, &lines, Some("Accept-Encoding"), coding.as_bytes()));
     }
     for coding in ["zstd", "gzip", "br"] {
         let found = get(&mut table, key, &[("Accept-Encoding", coding)]).expect(coding);
@@ -68,16 +68,16 @@ fn a_newer_sibling_of_another_specification_cools_the_older_ones() {
     let (mut table, key) = (HotTable::new(&stage.cache), stage.key("/"));
     let lines = [("Accept-Encoding", "gzip")];
     let plain = store(&stage, &[], None, b"plain");
-    table.remember(key, &plain);
+    table.remember(key, Default::default(), &plain);
     let coded = store(&stage, &lines, Some("Accept-Encoding"), b"coded");
     // It still is the one for requests without gzip, but only the directory knows that.
     assert!(get(&mut table, key, &lines).is_none() && plain.is_live());
-    table.remember(key, &coded);
+    table.remember(key, Default::default(), &coded);
     assert_eq!(body_of(&get(&mut table, key, &lines).unwrap()), b"coded");
     assert_eq!(body_of(&stage.fresh("/")), b"plain");
     // What has Vary comes before what has none: a newer plain one takes neither its place nor its heat.
     let plain = store(&stage, &[], None, b"plain again");
-    table.remember(key, &plain);
+    table.remember(key, Default::default(), &plain);
     assert_eq!(body_of(&get(&mut table, key, &lines).unwrap()), b"coded");
     assert!(get(&mut table, key, &[]).is_none());
     assert_eq!(body_of(&fresh(stage.ask_with("/", &lines, &LookupOptions::default()))), b"coded");
@@ -95,7 +95,7 @@ fn ten_thousand_addresses_fit_and_the_used_ones_stay() {
         for object in &objects[..if hot_only { 1_000 } else { 10_000 }] {
             match get(&mut table, object.key(), &[]) {
                 Some(_) => found += 1,
-                None => table.remember(object.key(), object),
+                None => table.remember(object.key(), Default::default(), object),
             }
         }
     }

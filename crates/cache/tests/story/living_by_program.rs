@@ -146,11 +146,17 @@ fn a_hot_table_serves_it_while_it_is_fresh() {
     let mut stage = Stage::new();
     let object = stage.fill(stage.miss("/"), living(10_000, 5_000, 0), b"body").expect("stored");
     let (mut hot, key, fields) = (HotTable::new(&stage.cache), stage.key("/"), fields_of(&[]));
-    hot.remember(key, &object);
+    hot.remember(key, Default::default(), &object);
     let asks = RequestDirectives::default();
-    assert!(hot.get(key, &request(&fields)).is_some_and(|it| it.freshness(stage.now, &asks) == Freshness::Fresh));
+    assert!(
+        hot.get(key, Default::default(), &request(&fields))
+            .is_some_and(|it| it.freshness(stage.now, &asks) == Freshness::Fresh)
+    );
     stage.advance_ms(10_000);
-    assert!(hot.get(key, &request(&fields)).is_some_and(|it| it.freshness(stage.now, &asks) != Freshness::Fresh));
+    assert!(
+        hot.get(key, Default::default(), &request(&fields))
+            .is_some_and(|it| it.freshness(stage.now, &asks) != Freshness::Fresh)
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod budget;
 mod following;
 mod grouped;
 mod hot_objects;
+mod in_other_codings;
 mod invalidating;
 mod living_by_program;
 mod marked;

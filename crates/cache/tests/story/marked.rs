@@ -111,14 +111,14 @@ fn a_mark_takes_the_place_of_what_was_stored() {
     let mut stage = Stage::new();
     let old = stage.fill(stage.miss("/"), living(1_000, 0, 9_000), b"old").expect("stored");
     let (mut hot, key) = (HotTable::new(&stage.cache), stage.key("/"));
-    hot.remember(key, &old);
+    hot.remember(key, Default::default(), &old);
     stage.advance_ms(2_000);
     let validating = stage.miss("/");
     assert!(validating.stale().is_some());
     leave(&stage, validating, mark(MarkKind::Miss));
     assert!(!old.is_live() && stage.cache.stats().objects == 1);
     let fields = fields_of(&[]);
-    assert!(hot.get(key, &request(&fields)).is_none());
+    assert!(hot.get(key, Default::default(), &request(&fields)).is_none());
     assert!(stage.cache.find(key, &request(&fields)).is_none(), "a mark is no response");
 }
 

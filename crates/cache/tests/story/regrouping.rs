@@ -146,7 +146,7 @@ fn what_lacks_vary_answers_only_whom_no_variant_does() {
         assert!(Arc::ptr_eq(&fresh(ask(kind, &newest)), &plain), "{kind}");
     }
     let mut hot = HotTable::new(&stage.cache);
-    hot.remember(stage.key("/"), &plain);
+    hot.remember(stage.key("/"), Default::default(), &plain);
     assert!(hot.get_plain(stage.key("/")).is_none(), "the shards choose");
 }
 

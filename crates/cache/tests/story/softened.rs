@@ -40,11 +40,11 @@ fn what_was_purged_is_the_same_response() {
     let mut stage = Stage::new();
     let old = stage.fill(stage.miss("/"), living(10_000, 10_000, 10_000), b"body").expect("stored");
     let (mut hot, fields) = (HotTable::new(&stage.cache), fields_of(&[]));
-    hot.remember(stage.key("/"), &old);
+    hot.remember(stage.key("/"), Default::default(), &old);
     (0..3).for_each(|_| old.touch(stage.now));
     stage.advance_ms(4_000);
     assert_eq!(soften(&stage, "/"), 1);
-    assert!(hot.get(stage.key("/"), &request(&fields)).is_none() && !old.is_live());
+    assert!(hot.get(stage.key("/"), Default::default(), &request(&fields)).is_none() && !old.is_live());
     let Answer::Stale(soft, Some(_)) = stage.ask("/") else { panic!("not stale") };
     assert_eq!((body_of(&soft), soft.hits(), soft.last_hit_ms()), (b"body".to_vec(), 3, old.last_hit_ms()));
     assert_eq!(soft.lifetimes(stage.now), Lifetimes { age_ms: 4_000, ttl_ms: 0, grace_ms: 10_000, keep_ms: 10_000 });

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use cache::{DiskState, DiskStats};
+use proxy::CodingClassStatus;
 use proxy::counters::{COUNTERS, CounterKind, Histogram};
 use proxy::origin::AddressState;
 
@@ -28,6 +29,7 @@ pub fn metrics(seen: &Observation) -> String {
     }
     page.latencies(seen);
     page.cache(seen);
+    page.coding(seen);
     page.disks(seen);
     page.origins(seen);
     page.vcls(seen);
@@ -137,6 +139,7 @@ impl Page {
             self.one(&format!("larder_{name}"), "gauge", help, value);
         }
         for (name, help, value) in [
+            ("encodings_made", "Codings of stored answers that were made and kept", cache.encodings_made),
             ("evictions", "Answers that made room for others", cache.evictions),
             ("invalidated", "Answers dropped by purges and unsafe methods", cache.invalidated),
             ("banned", "Answers dropped by bans", cache.banned),
@@ -145,6 +148,35 @@ impl Page {
             ("overflowed", "Answers that grew too large to store while they were fetched", cache.overflowed),
         ] {
             self.one(&format!("larder_{name}_total"), "counter", help, value);
+        }
+    }
+
+    fn coding(&mut self, seen: &Observation) {
+        type Figure = (&'static str, &'static str, &'static str, fn(&CodingClassStatus) -> u64);
+        let figures: [Figure; 7] = [
+            ("jobs_total", "counter", "Coding work that was done by threads of its own", |class| class.jobs),
+            ("bytes_total", "counter", "Bytes that this work was given", |class| class.bytes),
+            ("refused_total", "counter", "Work for which too much waited (limits.coding_jobs_max)", |class| {
+                class.refused
+            }),
+            ("abandoned_total", "counter", "Work that nobody wanted any more at its turn", |class| class.abandoned),
+            ("panicked_total", "counter", "Work that ended in a panic", |class| class.panicked),
+            ("waiting", "gauge", "Work that waits for a thread", |class| class.waiting),
+            ("waiting_bytes", "gauge", "Bytes of work that waits for a thread", |class| class.waiting_bytes),
+        ];
+        self.one("larder_coding_threads", "gauge", "Threads for coding that somebody waits for", seen.coding.threads);
+        let classes = [("now", &seen.coding.now), ("idle", &seen.coding.idle)];
+        for (name, kind, help, figure) in figures {
+            let name = format!("larder_coding_{name}");
+            self.family(&name, kind, help);
+            for (class, status) in classes {
+                self.sample(&name, &[("class", class)], figure(status));
+            }
+        }
+        const CPU: &str = "larder_coding_cpu_seconds_total";
+        self.family(CPU, "counter", "What this work took of processors");
+        for (class, status) in classes {
+            self.sample(CPU, &[("class", class)], Micros(status.cpu_micros));
         }
     }
 
@@ -330,6 +362,15 @@ mod tests {
         assert_eq!(samples[expires], 1_259_207.0);
         assert_eq!((samples["larder_acme_orders_total"], samples["larder_acme_orders_failed_total"]), (6.0, 5.0));
         assert_eq!(samples["larder_acme_failures_in_a_row{name=\"a.example\"}"], 4.0);
+        let figures = ["jobs_total", "bytes_total", "refused_total", "abandoned_total", "panicked_total"];
+        for (name, value) in figures.iter().chain(&["cpu_seconds_total", "waiting", "waiting_bytes"]).zip(31..) {
+            let value = if value == 36 { 1.000_036 } else { f64::from(value) };
+            assert_eq!(samples[&format!("larder_coding_{name}{{class=\"now\"}}")], value, "{name}");
+        }
+        assert_eq!(
+            (samples["larder_coding_threads"], samples["larder_coding_jobs_total{class=\"idle\"}"]),
+            (3.0, 41.0)
+        );
         assert_eq!(samples["larder_edge_total{machine=\"fetch\",from=\"Send\",to=\"Reply\"}"], 9.0);
     }
 

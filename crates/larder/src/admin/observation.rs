@@ -5,7 +5,7 @@
 use cache::{CacheStats, DiskStats};
 use proxy::counters::{COUNTERS, CoreCounters, CounterKind, HISTOGRAM_BUCKETS, Histogram};
 use proxy::settings::{ListenAddress, ListenerTls};
-use proxy::{Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus, wall_now_ms};
+use proxy::{CodingStatus, Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus, wall_now_ms};
 
 use crate::acme_board::AcmeStatus;
 use crate::addresses::show_listen;
@@ -44,6 +44,7 @@ pub struct Observation {
     /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
     pub memory: MemoryStatus,
+    pub coding: CodingStatus,
 }
 
 /// A certificate of a listener.
@@ -166,6 +167,7 @@ impl Observation {
             acme_counts: circumstances.acme_counts,
             resident_bytes: process_memory::resident_bytes(),
             memory: proxy.memory_status(),
+            coding: proxy.coding_status(),
         }
     }
 
@@ -196,7 +198,7 @@ pub mod tests {
 
     use acme::NameSet;
     use proxy::origin::{AddressState, AddressStatus};
-    use proxy::{BackendStatus, HealthOrder, ProbeStatus};
+    use proxy::{BackendStatus, CodingClassStatus, HealthOrder, ProbeStatus};
 
     use super::*;
 
@@ -285,6 +287,20 @@ pub mod tests {
             acme_counts: (6, 5),
             resident_bytes: Some(4096),
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
+            coding: CodingStatus {
+                threads: 3,
+                now: CodingClassStatus {
+                    jobs: 31,
+                    bytes: 32,
+                    refused: 33,
+                    abandoned: 34,
+                    panicked: 35,
+                    cpu_micros: 1_000_036,
+                    waiting: 37,
+                    waiting_bytes: 38,
+                },
+                idle: CodingClassStatus { jobs: 41, ..CodingClassStatus::default() },
+            },
         }
     }
 

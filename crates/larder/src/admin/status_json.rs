@@ -6,13 +6,14 @@
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and origin: count, p50, p90, p99, mean); `origins`;
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
 //! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
-//! directory, expires, renews, failures, last_failure); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
+//! directory, expires, renews, failures, last_failure); `coding` (threads; of the work that somebody waits for, `now`, and the other, `idle`: jobs,
+//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
 use cache::DiskStats;
 use proxy::counters::COUNTERS;
 use proxy::origin::AddressState;
-use proxy::{HitRatios, OriginStatus};
+use proxy::{CodingClassStatus, CodingStatus, HitRatios, OriginStatus};
 use serde_json::{Map, Value, json};
 
 use super::observation::{Latencies, Observation};
@@ -60,6 +61,7 @@ pub fn status(seen: &Observation) -> String {
         ("refreshed", cache.refreshed),
         ("overflowed", cache.overflowed),
         ("recalled", cache.recalled),
+        ("encodings_made", cache.encodings_made),
     ] {
         top.insert(name.to_owned(), json!(value));
     }
@@ -91,6 +93,7 @@ pub fn status(seen: &Observation) -> String {
         })
     });
     top.insert("acme".to_owned(), ordered.collect());
+    top.insert("coding".to_owned(), coding(&seen.coding));
     format!("{}\n", Value::Object(top))
 }
 
@@ -106,6 +109,22 @@ fn stub_status(seen: &Observation) -> Value {
         "writing": seen.counter("connections_writing"),
         "waiting": seen.counter("connections_waiting"),
     })
+}
+
+fn coding(status: &CodingStatus) -> Value {
+    let class = |class: &CodingClassStatus| {
+        json!({
+            "jobs": class.jobs,
+            "bytes": class.bytes,
+            "refused": class.refused,
+            "abandoned": class.abandoned,
+            "panicked": class.panicked,
+            "cpu_seconds": class.cpu_micros as f64 / 1_000_000.0,
+            "waiting": class.waiting,
+            "waiting_bytes": class.waiting_bytes,
+        })
+    };
+    json!({ "threads": status.threads, "now": class(&status.now), "idle": class(&status.idle) })
 }
 
 fn hit_ratios(ratios: &HitRatios) -> Value {
@@ -227,6 +246,9 @@ mod tests {
         assert_eq!(certificate["expires_in_seconds"], 3 * 86_400 + 7);
         assert_eq!((&ordered["failures"], &ordered["last_failure"]), (&json!(4), &json!("connection refused")));
         assert_eq!(ordered["renews"], "Sun, 11 Jan 1970 10:00:00 GMT");
+        let coding = &status["coding"];
+        assert_eq!((&coding["threads"], &coding["idle"]["jobs"]), (&json!(3), &json!(41)));
+        assert_eq!((&coding["now"]["refused"], &coding["now"]["cpu_seconds"]), (&json!(33), &json!(1.000_036)));
         let vcl = &status["vcls"][0];
         assert_eq!((&vcl["name"], &vcl["under_way"], &vcl["labels"]), (&json!("boot"), &json!(3), &json!(["shop"])));
         assert_eq!((&vcl["backends"][0]["healthy"], &vcl["backends"][0]["probe"]["good"]), (&json!(true), &json!(4)));

@@ -59,8 +59,17 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         between_bytes_timeout => between_bytes_timeout: time(true);
         origin_idle_connections_max => origin_idle_connections_max: number(0..=ANY);
         origin_idle_timeout => origin_idle_timeout: time(false);
+        origin_ping_timeout => origin_ping_timeout: time(false);
         origin_streams_max => origin_streams_max: number(1..=1_000);
         esi_ahead_max => esi_ahead_max: number(1..=1_000);
+        coding_threads => coding_threads: number(0..=1_024);
+        coding_jobs_max => coding_jobs_max: number(0..=ANY);
+        coding_jobs_bytes_max => coding_jobs_bytes_max: bytes(0..=ANY);
+        coding_idle_percent => coding_idle_percent: number(0..=100);
+        esi_depth_max => esi_depth_max: number(0..=100);
+        esi_parts_max => esi_parts_max: number(0..=1_000_000);
+        esi_page_bytes_max => esi_page_bytes_max: bytes(1 << 10..=ANY);
+        esi_wait_max => esi_wait_max: time(true);
         interim_responses_max => interim_responses_max: number(0..=ANY);
         object_bytes_max => object_bytes_max: bytes(0..=ANY);
         window_bytes_max => window_bytes_max: bytes(64 << 10..=ANY);

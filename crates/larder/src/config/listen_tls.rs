@@ -29,12 +29,15 @@ pub fn read(
     let file = |node| parsed(node, "file", "a path", path);
     let certificates = section.read_list("cert", file).unwrap_or_default();
     let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
+    // One for each, or "" for a certificate that has none.
+    let staples = section.read_list("ocsp", |node| text(node).map(path)).unwrap_or_default();
     let version_min =
         section.read("min_version", |node| choice(node, &[("1.2", Version::Tls12), ("1.3", Version::Tls13)]));
     let suites = section.read_list("ciphers", |node| text(node).map(str::to_owned));
     let client_ca = section.read("client_ca", file);
     let required = section.read("client_cert", |node| choice(node, &[("required", true), ("optional", false)]));
     let ticket_secret = section.read("ticket_secret", file);
+    let early_data = section.read("early_data", switch).unwrap_or(false);
     // A forward proxy is asked for tunnels, which HTTP/1.1 alone has here.
     let http2 = section.read("http2", switch).unwrap_or(true) && mode == Some(ListenMode::Accelerate);
     let sets = acme_section::name_sets(&mut section);
@@ -56,20 +59,36 @@ pub fn read(
         section.complaints().add(complaint.suggest("list the keys in the order of the certificates"));
         return None;
     }
+    if !staples.is_empty() && certificates.len() != staples.len() {
+        let what = format!("there are {} certificates and {} OCSP responses", certificates.len(), staples.len());
+        let complaint = Complaint::new(section.span(), what, "each is about one certificate");
+        section.complaints().add(complaint.suggest("list them in the order of the certificates, \"\" for one without"));
+        return None;
+    }
+    if early_data && ticket_secret.is_some() {
+        let why = "sessions with early data are kept, each to be resumed once, and have no tickets";
+        let complaint = Complaint::new(section.span(), "`early_data` leaves no use for ticket_secret", why);
+        section.complaints().add(complaint.suggest("leave one of the two out"));
+    }
     if let (Some(_), None) = (required, &client_ca) {
         let complaint = Complaint::new(section.span(), "`client_cert` needs client_ca", "nobody is known here");
         section.complaints().add(complaint.suggest("add client_ca = \"FILE\", those who sign clients' certificates"));
     }
-    let pair = |(certificate, key): (PathBuf, PathBuf)| CertificateFiles { certificate, key };
+    let staples = staples.into_iter().chain(std::iter::repeat(None));
+    let files_of =
+        |((certificate, key), ocsp): ((PathBuf, PathBuf), Option<PathBuf>)| CertificateFiles { certificate, key, ocsp };
     let files = TlsFiles {
-        certificates: certificates.into_iter().zip(keys).map(pair).collect(),
+        certificates: certificates.into_iter().zip(keys).zip(staples).map(files_of).collect(),
         ordered: acme.map_or(Vec::new(), |acme| sets.iter().map(|names| acme.certificate_path(names)).collect()),
         version_min: version_min.unwrap_or_default(),
         suites,
         clients: client_ca.map(|file| (file, required.unwrap_or(true))),
         without_http2: !http2,
         ticket_secret,
+        early_data,
+        seen: Vec::new(),
     };
+    let files = files.seen_now();
     let (span, complaints) = (section.span(), section.complaints());
     section.end();
     if files.certificates.is_empty() && files.ordered.is_empty() {

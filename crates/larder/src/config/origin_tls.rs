@@ -49,7 +49,8 @@ pub fn read(origin: &mut Section<'_>, urls: &[OriginUrl]) -> OriginTls {
         },
     };
     if let Some(shown) = shown {
-        let files = CertificateFiles { key: key.unwrap_or_else(|| PathBuf::from(&shown)), certificate: shown };
+        let files =
+            CertificateFiles { key: key.unwrap_or_else(|| PathBuf::from(&shown)), certificate: shown, ocsp: None };
         match certificate(&files) {
             Ok(certificate) => tls.certificate = Some(certificate),
             Err(fault) => complaints.add(Complaint::new(span, fault.to_string(), "what servers are shown of us")),

@@ -10,6 +10,7 @@ use proxy::settings::{
 };
 
 use super::complaint::Complaint;
+use super::esi_section;
 use super::memcached_route;
 use super::nearest::nearest;
 use super::section::{Complaints, Section, parsed, switch, text};
@@ -167,9 +168,11 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let root = root(&mut section);
     let status_page = status_page(&mut section);
     let pages = error_pages(&mut section);
+    let compression = super::compress_section::of_route(&mut section);
     let is_closed = section.read("closed", switch).unwrap_or(false);
     let closed = closed_paths(&mut section);
     let memcached = memcached_route::read(&mut section);
+    let esi = section.read("esi", esi_section::pages);
     // Beside memcached an origin answers what that has not.
     let has_origin = origin_span.is_some() && memcached.is_none();
     let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed];
@@ -219,13 +222,16 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
         target,
         closed: closed.clone(),
         error_pages: error_pages.clone(),
+        compression,
+        esi,
     };
     let routes: Vec<RouteSettings> = pairs.map(route).collect();
     all.pages_spans.resize(all.routes.len() + routes.len(), span);
     routes
 }
 
-fn route_host(written: &str) -> Option<String> {
+/// A name, or `*.NAME`.
+pub fn route_host(written: &str) -> Option<String> {
     let name = written.strip_prefix("*.").unwrap_or(written);
     let authority = Authority::parse(name.as_bytes(), Scheme::Http)?;
     let plain = !name.contains('*') && !name.ends_with(':') && !has_port(name);

@@ -49,9 +49,9 @@ pub const MAIN: &[Row<Observation>] = &[
         let failures = ["resolve", "connect", "first_byte", "protocol", "truncated", "busy"];
         failures.iter().map(|kind| it.counter(&format!("origin_errors_{kind}"))).sum()
     }),
-    (Counter::total("n_gzip", "Bodies that were gzipped"), |it| of(it, &["bodies_gzipped"])),
-    (Counter::total("n_gunzip", "Bodies that were gunzipped"), |it| of(it, &["bodies_gunzipped"])),
-    (Counter::total("n_test_gunzip", "Gzipped bodies that were checked"), |it| of(it, &["gzips_checked"])),
+    (Counter::total("n_gzip", "Bodies that were gzipped"), |it| of(it, &["bodies_encoded"])),
+    (Counter::total("n_gunzip", "Bodies that were gunzipped"), |it| of(it, &["bodies_decoded"])),
+    (Counter::total("n_test_gunzip", "Gzipped bodies that were checked"), |it| of(it, &["codings_checked"])),
     (Counter::total("esi_req", "Requests for what pages include"), |it| of(it, &["esi_requests"])),
     (Counter::total("esi_errors", "ESI that could not be read"), |it| of(it, &["esi_errors"])),
     (Counter::total("esi_warnings", "ESI that is not as it should be"), |it| of(it, &["esi_warnings"])),

@@ -111,7 +111,7 @@ fn listeners(line: &CommandLine, plan: &mut Plan) -> Result<Vec<FrontListener>, 
             settings.proxy_protocol = argument.is_proxy_protocol;
             settings.name = Some(argument.name.as_str().into());
             if argument.is_tls {
-                let files = certificates(line, plan);
+                let files = certificates(line, plan).seen_now();
                 let tls = files.load().map_err(|fault| format!("--cert, for -a {}: {fault}", argument.name))?;
                 settings.tls = Some(ListenerTls::new(tls));
                 plan.tls_files.push((settings.address.clone(), files));
@@ -125,8 +125,11 @@ fn listeners(line: &CommandLine, plan: &mut Plan) -> Result<Vec<FrontListener>, 
 /// What every listener with TLS shows. Inside HTTP/2 is spoken where a client in the clear may speak it, too.
 fn certificates(line: &CommandLine, plan: &Plan) -> TlsFiles {
     let keys = if line.keys.is_empty() { &line.certificates } else { &line.keys };
-    let pair =
-        |(certificate, key): (&String, &String)| CertificateFiles { certificate: certificate.into(), key: key.into() };
+    let pair = |(certificate, key): (&String, &String)| CertificateFiles {
+        certificate: certificate.into(),
+        key: key.into(),
+        ocsp: None,
+    };
     TlsFiles {
         certificates: line.certificates.iter().zip(keys).map(pair).collect(),
         without_http2: !plan.settings.accepts_h2c,

@@ -197,7 +197,7 @@ mod tests {
         let believer = pebble.believer();
         // Who comes before is refused, and that is no fault of his.
         assert!(connect(site.tls, &believer).unwrap_err().to_string().contains("AccessDenied"));
-        assert_eq!(site.metric("larder_tls_failed_no_certificate_total"), 1.0);
+        wait_long("it is counted", || site.metric("larder_tls_failed_no_certificate_total") == 1.0);
         wait_long("a page is served", || site.is_served(&believer));
         assert!(site.metric("larder_acme_challenges_tls_total") >= 1.0);
         assert_eq!(site.metric("larder_acme_orders_total"), 1.0);

@@ -286,6 +286,61 @@ mod tests {
         assert_eq!(connections.load(Ordering::SeqCst), 2);
     }
 
+    /// As behind a firewall that has forgotten the connection: what is sent is taken, and nothing comes.
+    #[test]
+    fn an_origin_that_is_gone_is_asked_and_what_may_be_is_asked_again() {
+        let (address, connections) = scripted(&[], |number, mut frames| {
+            while let Some(stream) = frames.request() {
+                frames.answer(stream, b"well");
+                if number % 2 == 1 {
+                    return while frames.hear().is_some() {};
+                }
+            }
+        });
+        let site = Site::before(address, "[limits]\norigin_ping_timeout = \"500ms\"");
+        assert_eq!(site.get("/a").2, b"well");
+        assert_eq!(site.get("/b").2, b"well", "a GET is asked again");
+        assert_eq!((connections.load(Ordering::SeqCst), site.metric("larder_origin_http2_silent_total")), (2, 1));
+        assert_eq!(site.metric("larder_origin_retries_total"), 1);
+    }
+
+    #[test]
+    fn what_may_not_be_asked_again_fails_with_its_connection() {
+        let (address, connections) = scripted(&[], |_, mut frames| {
+            let Some(stream) = frames.request() else { return };
+            frames.answer(stream, b"well");
+            while frames.hear().is_some() {}
+        });
+        let site = Site::before(address, "[limits]\norigin_ping_timeout = \"500ms\"");
+        assert_eq!(site.get("/a").2, b"well");
+        let (status, _, body) = site.post("/b");
+        assert!(status == 502, "{status}: {}", String::from_utf8_lossy(&body));
+        assert_eq!((connections.load(Ordering::SeqCst), site.metric("larder_origin_http2_silent_total")), (1, 1));
+    }
+
+    #[test]
+    fn an_origin_that_answers_when_it_is_asked_has_its_time() {
+        const PING: u8 = 6;
+        const ACK: u8 = 1;
+        let (address, connections) = scripted(&[], |_, mut frames| {
+            let Some(stream) = frames.request() else { return };
+            for _ in 0..3 {
+                loop {
+                    let Some((kind, flags, _, payload)) = frames.hear() else { return };
+                    if (kind, flags) == (PING, 0) {
+                        frames.say((PING, ACK, 0, &payload));
+                        break;
+                    }
+                }
+            }
+            frames.answer(stream, b"well");
+            while frames.hear().is_some() {}
+        });
+        let site = Site::before(address, "[limits]\norigin_ping_timeout = \"300ms\"");
+        assert_eq!(site.get("/a").2, b"well");
+        assert_eq!((connections.load(Ordering::SeqCst), site.metric("larder_origin_http2_silent_total")), (1, 0));
+    }
+
     #[test]
     fn a_connection_that_dies_takes_only_what_may_not_be_asked_again() {
         // Each connection answers one request, and dies under the next.

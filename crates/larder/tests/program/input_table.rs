@@ -343,6 +343,7 @@ mod tests {
             include_str!("static_faults.rs"),
             include_str!("forward_proxy.rs"),
             include_str!("memcached_faults.rs"),
+            include_str!("body_bombs.rs"),
         ];
         for (group, forward) in every_table() {
             for row in load(group, forward).rows {

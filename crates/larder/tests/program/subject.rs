@@ -40,6 +40,8 @@ impl Kind {
 pub struct Setup {
     /// Lines for `[limits]`.
     pub limits: String,
+    /// Lines for `[policy]`.
+    pub policy: String,
     /// Further sections of the configuration.
     pub extra: String,
     /// Keep a log, in this format.
@@ -299,7 +301,7 @@ impl Drop for Subject {
 /// The configuration of larder: a plain listener, one for PROXY headers, routes to an origin and to a memcached that
 /// are not there, and no ejection of the origin, which fails on purpose all the time.
 pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> String {
-    let Setup { limits, extra, .. } = setup;
+    let Setup { limits, policy, extra, .. } = setup;
     let files = if setup.files { site_folder::ROUTES } else { "" };
     let (mode, extra) = match setup.forward {
         false => ("accelerate", extra.clone()),
@@ -319,7 +321,7 @@ pub fn larder_config(origin: SocketAddr, setup: &Setup, log: Option<&str>) -> St
          [[route]]\npath = \"/memc\"\nmemcached = \"127.0.0.1:1\"\nmode = \"nginx-memc\"\n\
          [origin.main]\nurls = [\"http://{origin}\"]\nejection_failures = 1000000\n\
          [origin.refused]\nurls = [\"http://127.0.0.1:1\"]\nejection_failures = 1000000\n\
-         [memory]\nsize = \"{memory}\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{log}[limits]\n{limits}\n{extra}\n"
+         [memory]\nsize = \"{memory}\"\n[policy]\npurge_from = [\"192.0.2.1\"]\n{policy}{log}[limits]\n{limits}\n{extra}\n"
     )
 }
 

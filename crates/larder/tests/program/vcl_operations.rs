@@ -96,10 +96,10 @@ fn programs_are_loaded_used_and_discarded_by_command() {
     larder.check("load bad bad.vcl", (1, "bad.vcl:1:"));
     larder.write(
         "via.vcl",
-        "vcl 4.1; backend x { .host = \"a\"; .via = y; } backend y { .host = \"127.0.0.1\"; } \
+        "vcl 4.1; backend x { .host = \"a\"; .via = y; .ssl = 1; } backend y { .host = \"127.0.0.1\"; } \
                              sub vcl_recv { set req.backend_hint = x; }",
     );
-    larder.check("load via via.vcl", (1, "backend `x`: a way through another backend is not built"));
+    larder.check("load via via.vcl", (1, "backend `x`: `.via` leaves TLS to the other backend: take out .ssl"));
     larder.check("load next next.vcl", (1, "is loaded already"));
     assert_eq!(larder.loaded(), "boot* next");
     larder.check("discard boot", (1, "VCL `boot` is active"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::fetch::Fetch;
 use crate::fetch::fetched_body::FetchedBody;
-use crate::fetch::origin_body::{Arriving, OriginBody};
+use crate::fetch::origin_body::{Arriving, OriginBody, RecordedEnd};
 
 impl Arriving {
     /// For a pass, whose fetch ends in its transaction's transmit.
@@ -33,6 +33,7 @@ impl Arriving {
             timeout: fetch.timeouts.between_bytes,
             silence: None,
             records: fetch.records().cloned(),
+            end: RecordedEnd::AtOnce,
         }
     }
 }

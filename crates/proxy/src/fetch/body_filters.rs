@@ -5,6 +5,7 @@
 
 use coding::Coding;
 use message::{FieldName, ResponseHead, Status};
+use rules::content_coding;
 
 use crate::core::Core;
 use crate::fetch::esi_scan::EsiWish;
@@ -41,11 +42,14 @@ pub(super) fn apply(
     let (mut kinds, mut esi) = (Vec::new(), None);
     for name in names.split_ascii_whitespace() {
         if let "esi" | "esi_gzip" = name {
+            if head.status == Status::PARTIAL_CONTENT {
+                return Err("Attempted ESI on partial (206) response".to_owned());
+            }
             let is_gzipped = name == "esi_gzip";
             if is_gzipped {
-                filter_names::vary_by_coding(&mut head.fields);
+                content_coding::vary_by_coding(&mut head.fields);
             }
-            esi = Some(EsiWish { is_gzipped });
+            esi = Some(EsiWish { reads: vcl.esi, has_variables: false, is_gzipped });
             continue;
         }
         let kind = filter_names::of_fetch(name, vcl.gzip_level).ok_or_else(|| format!("Filter '{name}' not found"))?;
@@ -55,7 +59,7 @@ pub(super) fn apply(
         }
     }
     if !kinds.is_empty() {
-        arriving.filters = Some(filter_names::chain(core, &kinds)?);
+        arriving.filters = Some(filter_names::work(core, &kinds)?);
     }
     Ok(BodyFilters { names, esi })
 }
@@ -75,13 +79,13 @@ fn change_head(kind: FilterKind, head: &mut ResponseHead) {
     if kind.changes_bytes() {
         fields.remove(FieldName::ContentEncoding);
         fields.remove(FieldName::ContentLength);
-        filter_names::weaken_tag(fields);
+        content_coding::weaken_tag(fields);
     }
     if let FilterKind::Encode(coding, _) = kind {
         fields.push(FieldName::ContentEncoding, coding.name());
     }
     if !matches!(kind, FilterKind::Decode(_)) {
-        filter_names::vary_by_coding(fields);
+        content_coding::vary_by_coding(fields);
     }
 }
 

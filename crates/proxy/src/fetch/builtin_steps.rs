@@ -9,25 +9,30 @@ use rules::conditions::Validators;
 use rules::freshness::{OriginFailure as Kind, may_serve_on_error};
 use rules::storing::{Withholding, may_store, may_store_part};
 use rules::{
-    Exchange, Facts, RequestDirectives, StoreDefaults, UrlVariation, Vary, VarySpec, WhyNotStored, credentials,
+    ContentCoding, Exchange, Facts, RequestDirectives, StoreDefaults, UrlVariation, Vary, VarySpec, WhyNotStored,
+    content_coding, credentials,
 };
 use wire::{HopByHop, ResponseBody};
 
+use crate::coding_choice::Codable;
 use crate::fetch::arrival::Arrival;
 use crate::fetch::broken::Broken;
+use crate::fetch::builtin_esi;
+use crate::fetch::esi_scan::EsiWish;
 use crate::fetch::fetch_policy::FetchVerdict;
 use crate::fetch::fill::{Landing, Unkept};
 use crate::fetch::invalidated::invalidate_after;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
-use crate::fetch::{Fetch, OriginReply, failed, refreshed};
+use crate::fetch::{Fetch, OriginReply, failed, refreshed, slice_manifest};
 use crate::forward::Taken;
 use crate::policy;
-use crate::site::Backend;
+use crate::settings::EsiPages;
+use crate::site::{Backend, Compression};
 use crate::transaction::synth::Synth;
 use crate::vcl_story::scope_heads::MadeHead;
-use crate::{cache_groups, closed_paths, stored_head};
+use crate::{cache_groups, closed_paths};
 
 /// Chooses the origin. Fails when no origin is routed to, and when the path leads above the root.
 pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
@@ -56,14 +61,19 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
     if reply.head.status != Status::NOT_MODIFIED || !fetch.purpose.is_for_many() {
         let exchange = arrival.exchange(&request, reply.head.response(), &defaults);
         let storable = storable(&fetch.purpose, &exchange, reply.framing);
-        return settled(reply.head, arrival, SettledBody::Origin(reply.body), storable);
+        let (mut head, mut body) = (reply.head, reply.body);
+        let pages = esi_pages(fetch, &head, body.length());
+        return match builtin_esi::apply((&fetch.core, &fetch.site, pages), &mut head, &mut body) {
+            Ok(esi) => settled(head, arrival, SettledBody::Origin(body), storable, esi),
+            Err(why) => FetchVerdict::Fail(Broken::Origin(failed::without_filters(fetch.origin(), &why))),
+        };
     }
     let verdict = match &fetch.purpose {
         Purpose::Store(Some(stale)) if confirms(stale.response(), &stale.facts(), reply.head.fields.view()) => {
             let (head, facts) = refreshed::merged(&request, stale.response(), (&reply.head, arrival), &defaults);
             let own = refreshed::own_fields(&reply.head, &defaults);
             let facts = facts.map(|facts| (facts, None));
-            settled(head, arrival, SettledBody::Stored { own }, facts)
+            settled(head, arrival, SettledBody::Stored { own }, facts, None)
         }
         Purpose::Store(Some(_)) => {
             fetch.purpose = Purpose::Store(None);
@@ -76,16 +86,34 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
     verdict
 }
 
-fn settled(head: ResponseHead, arrival: Arrival, body: SettledBody, storable: Storable) -> FetchVerdict {
+/// Which answers are looked through for parts; of those that are too long to be kept in one piece, none.
+fn esi_pages(fetch: &Fetch, head: &ResponseHead, length: Option<u64>) -> EsiPages {
+    let is_too_long = |length| {
+        length > fetch.site.settings.limits.object_bytes_max || slice_manifest::is_to_be_sliced(fetch, head, length)
+    };
+    match length.is_some_and(is_too_long) {
+        true => EsiPages::None,
+        false => builtin_esi::pages(&fetch.site, &fetch.head.request(), &fetch.purpose),
+    }
+}
+
+fn settled(
+    head: ResponseHead,
+    arrival: Arrival,
+    body: SettledBody,
+    storable: Storable,
+    esi: Option<EsiWish>,
+) -> FetchVerdict {
     let (made, ruling) = (MadeHead { status: head.status.0, head }, Ruling::Rules(storable));
     FetchVerdict::Settled(Box::new(Settled {
         made,
         body,
         arrival,
         ruling,
-        streams: true,
+        // What is looked through is whole first.
+        streams: esi.is_none(),
         why: "",
-        esi: None,
+        esi,
         page: None,
     }))
 }
@@ -143,6 +171,7 @@ pub(super) fn landing(
         }
         _ => (Arc::new(leaders_head(head)), Arc::new(shared_head(head, &fetch.store_defaults())), true),
     };
+    let [head, shared_head] = [head, shared_head].map(|head| said_to_vary(fetch, head, settled.body.length()));
     let place = is_new.then(|| fetch.place(settled.made.head.fields.view()));
     let mut kept = store_as(fetch, &settled.made.head, storable, &shared_head);
     if let (Ok(store_as), Some(place)) = (&mut kept, &place) {
@@ -152,7 +181,7 @@ pub(super) fn landing(
         if let Some(notes) = notes {
             notes.note_why(why.token());
         }
-        let rendered = if is_new { Bytes::new() } else { stored_head::render(&shared_head, &fetch.site) };
+        let rendered = if is_new { Bytes::new() } else { fetch.rendered(&shared_head) };
         Unkept {
             mark: None,
             is_kept: why.is_about_credentials(),
@@ -161,7 +190,7 @@ pub(super) fn landing(
         }
     });
     let uncacheable_ms = fetch.site.settings.policy.uncacheable.as_millis() as u64;
-    Ok(Landing { head, shared_head, kept, uncacheable_ms, supersedes: true, place, esi: None })
+    Ok(Landing { head, shared_head, kept, uncacheable_ms, supersedes: true, place, esi: settled.page.clone() })
 }
 
 /// RFC 5861 §4: an error answer is as bad as none where something stale may be served. What is beyond 599 is no status and
@@ -197,12 +226,32 @@ pub(crate) fn store_as(
 ) -> Result<StoreAs, WhyNotStored> {
     let (facts, partial) = *storable.as_ref().map_err(|why| *why)?;
     let fields = head.fields.view();
-    let vary = vary(fields)?;
-    let rendered = stored_head::render(shared_head, &fetch.site);
+    // In whatever coding it lies, it answers in any other.
+    let is_brought_into_others = fetch.compression().is_some() && ContentCoding::said_by(fields).is_some();
+    let others = |spec: VarySpec| match is_brought_into_others {
+        true => spec.without(FieldName::AcceptEncoding),
+        false => Some(spec),
+    };
+    let vary = vary(fields)?.and_then(others);
+    let rendered = fetch.rendered(shared_head);
     let whole = partial.map(|_| whole_head(fetch, shared_head));
     let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), fields);
     let (sliced, elsewhere, tags) = (None, None, None);
     Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags })
+}
+
+/// Who takes other codings is answered otherwise, and whoever stores the answer behind us has to know.
+fn said_to_vary(fetch: &Fetch, head: Arc<ResponseHead>, length: Option<u64>) -> Arc<ResponseHead> {
+    let codable = |compression: Compression<'_>| {
+        Codable::of(compression.settings, head.status, head.fields.view(), length).is_some()
+    };
+    if !fetch.compression().is_some_and(codable) {
+        return head;
+    }
+    let mut head = (*head).clone();
+    content_coding::vary_by_coding(&mut head.fields);
+    head.fields.shrink();
+    Arc::new(head)
 }
 
 /// By what a response is selected (RFC 9111 §4.1).
@@ -221,7 +270,7 @@ fn whole_head(fetch: &Fetch, part: &ResponseHead) -> WholeHead {
         ResponseHead { reason: None, status: Status::OK, version: part.version, fields: part.fields.clone() };
     head.fields.remove(FieldName::ContentRange);
     head.fields.shrink();
-    let rendered = stored_head::render(&head, &fetch.site);
+    let rendered = fetch.rendered(&head);
     WholeHead { head: Arc::new(head), rendered }
 }
 

@@ -12,27 +12,20 @@ use crate::records::RecordKind;
 use crate::records::task_records::TaskRecords;
 use crate::vcl_parameters::EsiFeatures;
 
-/// A program wants a body looked through.
+/// A body is to be looked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EsiWish {
+    pub(crate) reads: EsiFeatures,
+    pub(crate) has_variables: bool,
     /// Who takes gzip is to get it in gzip.
     pub(crate) is_gzipped: bool,
 }
 
 /// What is found in it. Complaints are counted, and recorded where somebody wants that.
-pub(super) fn scan(
-    core: &Core,
-    records: Option<&TaskRecords>,
-    features: EsiFeatures,
-    body: &Bytes,
-    wish: EsiWish,
-) -> Option<Arc<EsiPage>> {
-    let mut scanner = Scanner::new(Options {
-        wants_xml: features.wants_xml,
-        ignores_others: features.ignores_others,
-        removes_bom: features.removes_bom,
-        takes_https: features.takes_https,
-    });
+pub(super) fn scan(core: &Core, records: Option<&TaskRecords>, body: &Bytes, wish: EsiWish) -> Option<Arc<EsiPage>> {
+    let EsiFeatures { wants_xml, ignores_others, removes_bom, takes_https, .. } = wish.reads;
+    let has_variables = wish.has_variables;
+    let mut scanner = Scanner::new(Options { wants_xml, ignores_others, removes_bom, takes_https, has_variables });
     scanner.push(body);
     let document = scanner.finish();
     complain(core, records, &document);
@@ -64,6 +57,6 @@ pub(super) fn gzipped(core: &Core, level: u8, body: &Bytes) -> Result<Bytes, Fla
     let mut out = Vec::new();
     encoder.encode(body, &mut out)?;
     encoder.finish(&mut out)?;
-    core.counters.bodies_gzipped.add(1);
+    core.counters.bodies_encoded.add(1);
     Ok(Bytes::from(out))
 }

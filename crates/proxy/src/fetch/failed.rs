@@ -121,6 +121,12 @@ pub(crate) fn unfilterable(origin: &str, label: &str, fault: &FilterFault) -> Fa
     Failure { status: 502, token: "origin-body-coding", text, remember_ms: REMEMBER_MS }
 }
 
+/// A body for which there are no filters.
+pub(crate) fn without_filters(origin: &Origin, why: &str) -> Failure {
+    let text = format!("origin \"{}\": its body cannot be filtered: {why}", origin.name).into();
+    Failure { status: 502, token: "origin-body-coding", text, remember_ms: 0 }
+}
+
 /// A 304 that is not about what we hold, to a request without conditions. Not remembered: the origin is well, and knows
 /// another answer.
 pub(crate) fn unasked_304(origin: &Origin) -> Failure {

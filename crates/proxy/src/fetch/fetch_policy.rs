@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use cache::{Began, Failure, Ticket};
+use rules::ContentCoding;
 use wire::Parties;
 
 use crate::fetch::bereq::BereqOf;
@@ -17,7 +18,8 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::origin_request::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
-use crate::fetch::{Fetch, OriginReply, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::fetch::{Fetch, OriginReply, builtin_esi, builtin_steps, program_answer, program_steps, slice_manifest};
+use crate::settings::EsiPages;
 use crate::vcl_story::backend_task::BackendTask;
 
 /// Who decides.
@@ -65,11 +67,32 @@ impl Fetch {
             client: self.client,
             parent: self.parent.map(|_| self.parent_login()),
             host: self.origin().host.as_deref(),
+            accept_encoding: self.codings_asked(),
             server_name: &self.site.settings.server_name,
             pseudonym: &self.site.pseudonym,
+            speaks_esi: self.speaks_esi(),
             body: self.body,
             carried: self.carried.as_ref(),
             expects_continue: self.expects_continue,
+        }
+    }
+
+    /// Is the origin told that its answer may have parts? A program says itself what it tells.
+    fn speaks_esi(&self) -> bool {
+        match self.policy {
+            FetchPolicy::Builtin => {
+                builtin_esi::pages(&self.site, &self.head.request(), &self.purpose) != EsiPages::None
+            }
+            FetchPolicy::Program(_) => false,
+        }
+    }
+
+    /// Which codings what is fetched for many may come in. A page is looked through for parts as text, or in gzip.
+    fn codings_asked(&self) -> Option<&str> {
+        self.compression()?;
+        match self.site.esi_pages(&self.head.request()) {
+            EsiPages::None => Some(&self.site.codings_asked),
+            EsiPages::Surrogate | EsiPages::All => Some(ContentCoding::Gzip.name()),
         }
     }
 

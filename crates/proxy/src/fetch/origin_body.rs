@@ -12,10 +12,10 @@ use wire::ResponseBody;
 
 use crate::core::Core;
 use crate::fetch::failed;
-use crate::filter_chain::FilterChain;
+use crate::filter_work::FilterWork;
 use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::OriginFailure;
-use crate::records::fetch_records;
+use crate::records::fetch_records::{self, GivenBack};
 use crate::records::task_records::TaskRecords;
 use crate::upstream::{BodyFault, OriginPiece, Rest, Silence, Upstream};
 
@@ -26,7 +26,7 @@ pub(crate) struct Arriving {
     /// Another request may follow on the connection after a clean end.
     pub(crate) persistent: bool,
     /// What the policy wants it to go through.
-    pub(crate) filters: Option<FilterChain>,
+    pub(crate) filters: Option<FilterWork>,
 }
 
 pub(crate) struct OriginBody {
@@ -43,13 +43,26 @@ pub(crate) struct OriginBody {
     pub(super) silence: Silence,
     /// Of the fetch, if anybody wants them.
     pub(super) records: Option<Rc<TaskRecords>>,
+    /// What is done to the body is recorded before that its connection was given back, as in Varnish.
+    pub(super) end: RecordedEnd,
+}
+
+/// The record of a body's end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RecordedEnd {
+    /// It is made at the end of what comes from the origin …
+    AtOnce,
+    /// … or when somebody says so, …
+    Later,
+    /// … which is still to come.
+    Due(GivenBack),
 }
 
 impl Arriving {
     /// If it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.framing {
-            ResponseBody::Length(_) if self.filters.as_ref().is_some_and(|chain| !chain.keeps_length()) => None,
+            ResponseBody::Length(_) if self.filters.as_ref().is_some_and(|work| !work.keeps_length()) => None,
             ResponseBody::Length(length) => Some(length),
             ResponseBody::None => Some(0),
             ResponseBody::Chunked | ResponseBody::UntilClose | ResponseBody::Tunnel => None,
@@ -75,7 +88,7 @@ impl OriginBody {
             Rest::OnItsWay => {
                 // The fetch is over for its records.
                 if let (Some(records), Some(upstream)) = (self.records.take(), &self.upstream) {
-                    fetch_records::closed(&records, &self.origin, upstream, false);
+                    fetch_records::closed(&records, &self.origin, GivenBack::of(upstream, false));
                     fetch_records::body_ended(&records);
                 }
                 tokio::task::spawn_local(self.finish_later(left));
@@ -176,13 +189,23 @@ impl OriginBody {
     fn release(&mut self) {
         let Some(upstream) = self.upstream.take() else { return };
         let is_kept = self.persistent && upstream.is_clean();
-        if let Some(records) = &self.records {
-            fetch_records::closed(records, &self.origin, &upstream, is_kept);
-            fetch_records::body_ended(records);
+        let is_later = matches!(self.end, RecordedEnd::Later);
+        self.end = RecordedEnd::Due(GivenBack::of(&upstream, is_kept));
+        if !is_later {
+            self.record_end();
         }
         if is_kept {
             upstream.into_pool(&self.core.handle());
         }
+    }
+
+    /// What was done to the body is recorded: now its end is.
+    pub(super) fn record_end(&mut self) {
+        if let (Some(records), RecordedEnd::Due(end)) = (&self.records, self.end) {
+            fetch_records::closed(records, &self.origin, end);
+            fetch_records::body_ended(records);
+        }
+        self.end = RecordedEnd::AtOnce;
     }
 
     fn broke(&mut self, fault: BodyFault) -> Failure {
@@ -206,11 +229,14 @@ impl OriginBody {
         let label = match self.upstream.take() {
             Some(upstream) => {
                 if let Some(records) = &self.records {
-                    fetch_records::closed(records, &self.origin, &upstream, false);
+                    fetch_records::closed(records, &self.origin, GivenBack::of(&upstream, false));
                 }
                 if self.shows_address { Arc::clone(upstream.label()) } else { Arc::from("its address") }
             }
-            None => Arc::from("closed"),
+            None => {
+                self.record_end();
+                Arc::from("closed")
+            }
         };
         let failure = failure(&self.origin, &label);
         if let Some(records) = &self.records {
@@ -223,6 +249,7 @@ impl OriginBody {
 /// Given up on the way: whoever it was for has left. Here nobody can wait for the rest.
 impl Drop for OriginBody {
     fn drop(&mut self) {
+        self.record_end();
         if self.upstream.is_some()
             && matches!(self.skip_rest(&mut { GIVEN_UP_BYTES_MAX }), Rest::Skipped)
             && let Some(upstream) = self.upstream.take()

@@ -32,10 +32,14 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) parent: Option<Option<&'a ParentLogin>>,
     /// The Host that the origin is configured to be asked with.
     pub(crate) host: Option<&'a str>,
+    /// Which codings it may answer in, where that is ours to say.
+    pub(crate) accept_encoding: Option<&'a str>,
     /// Our name, for origins that know surrogates …
     pub(crate) server_name: &'a str,
     /// … and in Via.
     pub(crate) pseudonym: &'a str,
+    /// Its answer may be a page with parts (ESI).
+    pub(crate) speaks_esi: bool,
     pub(crate) body: RequestBody,
     /// The body itself, where it was read before: it is sent behind the head.
     pub(crate) carried: Option<&'a Bytes>,
@@ -152,12 +156,17 @@ impl OriginRequest<'_> {
         let request = &self.request;
         let for_many = self.purpose.is_for_many();
         let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
+        // One answer for all, whatever the one takes who asks first: what it lies in we change.
+        let asks_codings = self.accept_encoding.filter(|_| for_many);
         let hop_by_hop = HopByHop::of(request.fields);
         for field in request.fields.iter() {
             if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
                 continue;
             }
             if for_many && is_kept_from_shared_fetch(field.name) || !trusted && field.name == FieldName::XRealIp {
+                continue;
+            }
+            if asks_codings.is_some() && field.name == FieldName::AcceptEncoding {
                 continue;
             }
             if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) {
@@ -168,6 +177,9 @@ impl OriginRequest<'_> {
                 continue;
             }
             out.field(field.name_text, field.value);
+        }
+        if let Some(codings) = asks_codings {
+            out.field(b"Accept-Encoding", codings.as_bytes());
         }
     }
 
@@ -205,9 +217,10 @@ impl OriginRequest<'_> {
                 forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out)
             });
         }
-        if self.purpose.is_for_many() {
+        if self.purpose.is_for_many() || self.speaks_esi {
             // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
-            let capability = format!("{}=\"Surrogate/1.0\"", self.server_name);
+            let esi = if self.speaks_esi { " ESI/1.0" } else { "" };
+            let capability = format!("{}=\"Surrogate/1.0{esi}\"", self.server_name);
             out.field(b"Surrogate-Capability", capability.as_bytes());
         }
         out.field(b"X-Forwarded-Proto", request.scheme.text().as_bytes());

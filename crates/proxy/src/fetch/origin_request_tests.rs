@@ -57,8 +57,10 @@ fn with_request<T>(
         client: Some(ClientIdentity::of_peer(Peer([192, 0, 2, 1].into()))),
         parent: None,
         host: None,
+        accept_encoding: None,
         server_name: "larder",
         pseudonym: "larder-1",
+        speaks_esi: false,
         body: received.body,
         carried: None,
         expects_continue: received.expects_continue,
@@ -89,6 +91,15 @@ fn streamed(
 
 fn slice() -> Purpose {
     Purpose::Slice { range: 10..20, if_range: Some("\"v1\"".into()) }
+}
+
+#[test]
+fn an_origin_hears_of_esi_where_its_pages_may_have_parts() {
+    for purpose in [Purpose::Store(None), Purpose::Pass] {
+        let bytes = with_request(SHOP, &purpose, |request| request.speaks_esi = true, |request| request.to_bytes());
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("\r\nSurrogate-Capability: larder=\"Surrogate/1.0 ESI/1.0\"\r\n"), "{text}");
+    }
 }
 
 #[test]

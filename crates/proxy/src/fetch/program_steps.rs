@@ -9,6 +9,7 @@ use bytes::Bytes;
 use cache::{Failure, Object};
 use message::{FieldName, Fields, Method, Request, ResponseHead, Status, Version};
 use rules::Lifetimes;
+use rules::content_coding;
 use rules::lifetimes::announced;
 use rules::update;
 use vcl::subroutine_verdicts::{
@@ -35,7 +36,6 @@ use crate::records::fetch_records::{self, FetchReason};
 use crate::transaction::synth::Synth;
 use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::filter_names;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
@@ -302,7 +302,7 @@ fn refresh(fetch: &mut Fetch, reply: OriginReply, stale: &Arc<Object>) -> FetchV
         update::merge_304(&mut head, reply.head.response(), &fetch.store_defaults());
         if stale.etag().is_some_and(|tag| tag.starts_with(b"W/")) {
             // The body may have been put into another coding on its way here.
-            filter_names::weaken_tag(&mut head.fields);
+            content_coding::weaken_tag(&mut head.fields);
         }
     }
     // It is as old as the update says: an Age that was stored would be counted twice.

@@ -11,7 +11,6 @@ use wire::HopByHop;
 use crate::fetch::Fetch;
 use crate::fetch::arrival::Arrival;
 use crate::fetch::settled::Settled;
-use crate::stored_head;
 
 /// The fields of a 304 that its requester gets and nobody else, as from a 200: its cookies, and what `no-cache="…"` or
 /// `private="…"` names.
@@ -73,7 +72,7 @@ pub(crate) fn by_head(fetch: &Fetch, key: Key, settled: &Settled, began: Began) 
         (head, Ok(facts))
             if effect == HeadEffect::Update && !belongs_elsewhere(stored.fields(), update.fields.view()) =>
         {
-            let rendered = stored_head::render(&head, &fetch.site);
+            let rendered = fetch.rendered(&head);
             cache.freshen(&stored, Some((&head, &rendered)), facts, arrival.received);
         }
         // What somebody's credentials were answered says nothing of what others get.

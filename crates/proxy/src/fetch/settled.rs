@@ -16,6 +16,7 @@ use crate::fetch::arrival::Arrival;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::esi_scan::{self, EsiWish};
+use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::origin_body::Arriving;
 use crate::upstream::OriginPiece;
 use crate::vcl_story::scope_heads::MadeHead;
@@ -138,10 +139,10 @@ impl Fetch {
             Poll::Pending if client.has_left(cx) => Poll::Ready(Err(Broken::ClientLeft)),
             Poll::Pending => Poll::Pending,
         });
-        let (mut body, mut made) = (whole.await?, made);
+        let ((mut body, mut read), mut made) = (whole.await?, made);
         made.head.fields = HopByHop::end_to_end(made.head.fields.view());
         let (core, vcl, records) = (&self.core, &self.site.settings.vcl, self.records().map(|records| &**records));
-        let page = settled.esi.and_then(|wish| esi_scan::scan(core, records, vcl.esi, &body, wish));
+        let page = settled.esi.and_then(|wish| esi_scan::scan(core, records, &body, wish));
         if page.is_none()
             && settled.esi.is_some_and(|wish| wish.is_gzipped)
             && let Ok(gzipped) = esi_scan::gzipped(core, vcl.gzip_level, &body)
@@ -149,14 +150,16 @@ impl Fetch {
             body = gzipped;
             made.head.fields.push(FieldName::ContentEncoding, "gzip");
         }
+        read.record_end();
         Ok(Box::new(Settled { made, body: SettledBody::Read(body), page, ..*settled }))
     }
 }
 
-/// All of a body.
-async fn read_whole(fetch: &Fetch, arriving: Arriving) -> Result<Bytes, Failure> {
+/// All of a body, whose end is not recorded yet.
+async fn read_whole(fetch: &Fetch, arriving: Arriving) -> Result<(Bytes, FetchedBody), Failure> {
     let bytes_max = fetch.site.settings.limits.object_bytes_max;
     let mut body = arriving.into_body(fetch);
+    body.record_end_later();
     let mut held = fetch.core.shared.cache.account().charge(0);
     let mut whole = BytesMut::new();
     loop {
@@ -175,7 +178,7 @@ async fn read_whole(fetch: &Fetch, arriving: Arriving) -> Result<Bytes, Failure>
                     });
                 }
             }
-            OriginPiece::End(_) => return Ok(whole.freeze()),
+            OriginPiece::End(_) => return Ok((whole.freeze(), body)),
         }
     }
 }

@@ -181,6 +181,11 @@ impl SharedConnection {
         }
     }
 
+    /// When something came last, in the milliseconds of `clock::deadline_now_ms`.
+    pub(crate) fn heard_ms(&self) -> u64 {
+        self.heard_ms.get()
+    }
+
     /// Something has come.
     pub(crate) fn heard(self: &Rc<Self>) {
         self.heard_ms.set(deadline_now_ms());

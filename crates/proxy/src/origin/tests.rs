@@ -15,8 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::settings::{
-    EvictionChoice, Greeting, LogFormat, OriginSettings, OriginTimeouts, OriginUrl, PolicySettings, ResolverSettings,
-    Settings, VclParameters,
+    EsiSettings, EvictionChoice, Greeting, LogFormat, OriginSettings, OriginTimeouts, OriginUrl, PolicySettings,
+    ResolverSettings, Settings, VclParameters,
 };
 
 /// A core with its origins.
@@ -106,6 +106,8 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         memcached: Vec::new(),
         origins,
         policy: PolicySettings::default(),
+        compress: Default::default(),
+        esi: EsiSettings::default(),
         vcl: VclParameters::default(),
         limits: Limits::default(),
         resolver: ResolverSettings::default(),

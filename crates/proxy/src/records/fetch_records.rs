@@ -93,10 +93,23 @@ pub(crate) fn sent(records: &TaskRecords, head_bytes: usize, body: RequestBody) 
 }
 
 /// And is given back, or not.
-pub(crate) fn closed(records: &TaskRecords, backend: &str, upstream: &Upstream, is_kept: bool) {
-    let (number, ..) = upstream.ends();
+pub(crate) fn closed(records: &TaskRecords, backend: &str, GivenBack { number, is_kept }: GivenBack) {
     let how = if is_kept { "recycle" } else { "close RESP_CLOSE" };
     records.write(RecordKind::BackendClose, format_args!("{number} {backend} {how}"));
+}
+
+/// How a connection was given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GivenBack {
+    number: i32,
+    is_kept: bool,
+}
+
+impl GivenBack {
+    pub(crate) fn of(upstream: &Upstream, is_kept: bool) -> GivenBack {
+        let (number, ..) = upstream.ends();
+        GivenBack { number, is_kept }
+    }
 }
 
 /// It broke before there was an answer. One that had lain in the pool may have been dead already.
@@ -105,7 +118,7 @@ pub(crate) fn lost(records: Option<&Rc<TaskRecords>>, backend: &str, upstream: &
     if upstream.is_reused() {
         records.put(RecordKind::FetchError, &[b"HTC eof (-1)"]);
     }
-    closed(records, backend, upstream, false);
+    closed(records, backend, GivenBack::of(upstream, false));
 }
 
 /// The answer's head as it came.

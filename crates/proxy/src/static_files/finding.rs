@@ -10,11 +10,12 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
+use crate::compress_settings::CompressSettings;
 use crate::settings::{Listing, RootSettings};
 use crate::static_files::file_path::FilePath;
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::{CODINGS, Coding, Identity, Named, OpenFile};
-use crate::static_files::{beneath, directory_entries};
+use crate::static_files::{beneath, directory_entries, made_codings};
 
 /// What there is.
 #[derive(Debug)]
@@ -72,6 +73,7 @@ pub(crate) fn find(
     path: &FilePath,
     known: Option<Arc<OpenFile>>,
     terms: Terms,
+    compress: Option<&CompressSettings>,
 ) -> Result<Found, NotShown> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(&settings.directory, flags, Mode::empty()).map_err(|errno| match why(errno) {
@@ -100,7 +102,13 @@ pub(crate) fn find(
     let (file, stat) = open(&relative)?;
     let mut made =
         OpenFile::read(settings, &Named { relative: &relative, coding: None }, file, &stat, terms).map_err(why)?;
-    for (coding, _) in encoded {
+    let compress = compress.filter(|compress| made_codings::is_worth_it(&made, compress));
+    for coding in CODINGS {
+        if !encoded.iter().any(|(beside, _)| *beside == coding) {
+            let other = compress.and_then(|compress| made_codings::make(&made, coding, compress));
+            other.into_iter().for_each(|other| made.add_encoded(other));
+            continue;
+        }
         // One that went or changed meanwhile is left out, and seen again when it is time to look.
         let Ok((file, stat)) = open(&coding.name_of(&relative)) else { continue };
         let named = Named { relative: &relative, coding: Some(coding) };
@@ -111,8 +119,8 @@ pub(crate) fn find(
 
 fn is_same(known: &OpenFile, stat: &Stat, encoded: &[(Coding, Stat)]) -> bool {
     known.identity() == &Identity::of(stat)
-        && known.encoded().len() == encoded.len()
-        && known.encoded().iter().zip(encoded).all(|(known, (_, stat))| known.identity() == &Identity::of(stat))
+        && known.neighbours().len() == encoded.len()
+        && known.neighbours().zip(encoded).all(|(known, (_, stat))| known.identity() == &Identity::of(stat))
 }
 
 /// The compressed files beside a file, the dearest first, but those that are older than it is.
@@ -250,7 +258,8 @@ pub(crate) mod tests {
         fn find(&self, path: &str, known: Option<Arc<OpenFile>>) -> Result<Found, NotShown> {
             let settings = RootSettings::of(self.0.clone());
             let path = FilePath::read(path.as_bytes(), false).unwrap();
-            find(&settings, &path, known, Terms { memory_bytes_max: 8, wall_s: 1_000_000_000, ..Terms::PLAIN })
+            let terms = Terms { memory_bytes_max: 8, wall_s: 1_000_000_000, ..Terms::PLAIN };
+            find(&settings, &path, known, terms, None)
         }
 
         fn file(&self, path: &str) -> Arc<OpenFile> {
@@ -259,6 +268,45 @@ pub(crate) mod tests {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_text_with_no_compressed_files_beside_it_is_compressed_when_it_is_read() {
+        let folder = TestFolder::new("compressed-here");
+        let text = "<p>again and again</p>\n".repeat(100);
+        ["a.html", "a.html.gz", "b.html", "c.png", "short.html"].iter().for_each(|name| folder.write(name, &text));
+        folder.write("short.html", "<p>short</p>");
+        let compress = CompressSettings::default();
+        let settings = RootSettings { precompressed: true, ..RootSettings::of(folder.path("")) };
+        let find = |path: &str, known| {
+            let path = FilePath::read(path.as_bytes(), false).unwrap();
+            match find(&settings, &path, known, Terms { wall_s: 1_000_000_000, ..Terms::PLAIN }, Some(&compress)) {
+                Ok(Found::File(file)) => file,
+                other => panic!("{other:?}"),
+            }
+        };
+        let chosen = |file: &Arc<OpenFile>, accepts: &str| {
+            let mut fields = message::Fields::default();
+            fields.push(message::FieldName::AcceptEncoding, accepts);
+            Arc::clone(file.chosen(fields.view()))
+        };
+        let field = |file: &OpenFile, name| {
+            String::from_utf8_lossy(file.head().fields.view().get(name).unwrap_or_default()).into_owned()
+        };
+        let file = find("/b.html", None);
+        for (accepts, coding) in [("gzip, br, zstd", "br"), ("gzip, zstd", "zstd"), ("gzip", "gzip"), ("identity", "")]
+        {
+            let chosen = chosen(&file, accepts);
+            assert_eq!(field(&chosen, message::FieldName::ContentEncoding), coding, "{accepts}");
+            assert_eq!(field(&chosen, message::FieldName::Vary), "Accept-Encoding");
+            let is_weak = field(&chosen, message::FieldName::Etag).starts_with("W/");
+            assert!(is_weak != coding.is_empty() && (chosen.length() < 200 || coding.is_empty()), "{accepts}");
+        }
+        assert_eq!((file.count(), Arc::ptr_eq(&find("/b.html", Some(Arc::clone(&file))), &file)), (4, true));
+        // The gzip beside it is sent as it lies there, and the others are made.
+        let beside = chosen(&find("/a.html", None), "gzip");
+        assert_eq!((beside.length(), beside.read_body().unwrap()), (2_300, bytes::Bytes::from(text)));
+        assert_eq!((find("/c.png", None).count(), find("/short.html", None).count()), (1, 1));
     }
 
     impl Drop for TestFolder {
@@ -319,7 +367,7 @@ pub(crate) mod tests {
         let list = |path: &str, known, listing| {
             let path = FilePath::read(path.as_bytes(), false).unwrap();
             let terms = Terms { memory_bytes_max: 8, form: Some(ListingForm::Html), listing, ..Terms::PLAIN };
-            find(&settings, &path, known, terms)
+            find(&settings, &path, known, terms, None)
         };
         assert!(matches!(list("/with/", None, bounds), Ok(Found::File(_))));
         assert!(matches!(list("/without", None, bounds), Ok(Found::Directory)));

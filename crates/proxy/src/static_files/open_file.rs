@@ -63,6 +63,10 @@ pub(crate) const CODINGS: [Coding; 3] = [
 ];
 
 impl Coding {
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+
     pub(crate) fn name_of(self, relative: &[u8]) -> Vec<u8> {
         [relative, self.ending.as_bytes()].concat()
     }
@@ -88,6 +92,8 @@ pub(crate) struct OpenFile {
     facts: Facts,
     body: FileBody,
     coding: Option<Coding>,
+    /// No file has these bytes: they were made of another's.
+    is_made: bool,
     /// The same in other codings, in the order of `CODINGS`.
     encoded: Vec<Arc<OpenFile>>,
     /// When it was last known to be what the path means.
@@ -120,6 +126,7 @@ impl OpenFile {
             facts: Facts { last_modified: Some(modified_s), date: terms.wall_s, ..Facts::default() },
             body,
             coding: named.coding,
+            is_made: false,
             encoded: Vec::new(),
             checked_ms: AtomicU64::new(terms.mono_ms),
             used: AtomicBool::new(false),
@@ -147,6 +154,7 @@ impl OpenFile {
             facts: Facts { date: terms.wall_s, ..Facts::default() },
             body: FileBody::Memory(Bytes::from(page)),
             coding: None,
+            is_made: false,
             encoded: Vec::new(),
             checked_ms: AtomicU64::new(terms.mono_ms),
             used: AtomicBool::new(false),
@@ -173,8 +181,43 @@ impl OpenFile {
         self.rendered = render(&self.head);
     }
 
-    pub(crate) fn encoded(&self) -> &[Arc<OpenFile>] {
-        &self.encoded
+    /// Those that lie beside it as files.
+    pub(crate) fn neighbours(&self) -> impl ExactSizeIterator<Item = &Arc<OpenFile>> {
+        let neighbours: SmallVec<[_; CODINGS.len()]> = self.encoded.iter().filter(|file| !file.is_made).collect();
+        neighbours.into_iter()
+    }
+
+    /// The same in a coding in which its bytes were put. They may be others when they are made again, so that its tag is a weak one, and
+    /// its time tells no part from another (RFC 9110 §8.8).
+    pub(crate) fn in_coding(&self, coding: Coding, bytes: Bytes) -> OpenFile {
+        let mut head = self.head.clone();
+        content_coding::weaken_tag(&mut head.fields);
+        head.fields.push(FieldName::ContentEncoding, coding.name);
+        let modified_s = self.facts.last_modified.unwrap_or(self.facts.date);
+        OpenFile {
+            identity: self.identity.clone(),
+            rendered: render(&head),
+            head,
+            facts: Facts { date: modified_s, ..self.facts },
+            body: FileBody::Memory(bytes),
+            coding: Some(coding),
+            is_made: true,
+            encoded: Vec::new(),
+            checked_ms: AtomicU64::new(0),
+            used: AtomicBool::new(false),
+        }
+    }
+
+    /// All of its bytes.
+    pub(crate) fn read_body(&self) -> Result<Bytes, Errno> {
+        match &self.body {
+            FileBody::Memory(bytes) => Ok(bytes.clone()),
+            FileBody::Disk { file, length } => {
+                let bytes = read_all(file, usize::try_from(*length).unwrap_or(usize::MAX))?;
+                // It has become shorter meanwhile.
+                if bytes.len() as u64 == *length { Ok(bytes) } else { Err(Errno::IO) }
+            }
+        }
     }
 
     /// What of it goes to who sent these fields.

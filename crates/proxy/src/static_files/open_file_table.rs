@@ -70,6 +70,11 @@ impl OpenFileTable {
         self.bytes_max as u64
     }
 
+    /// Has it a place for so many files together, of so many bytes?
+    pub(crate) fn keeps(&self, files: usize, bytes: u64) -> bool {
+        files <= self.files_max && bytes <= self.bytes_max as u64
+    }
+
     #[inline]
     pub(crate) fn get(&self, root: usize, path: &[u8], now_ms: u64) -> KnownFile {
         let hash = self.hasher.hash_one((root, path));

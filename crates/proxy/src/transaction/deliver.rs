@@ -32,7 +32,7 @@ use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
 use crate::transaction::synth::Synth;
 use crate::transaction::synthesis;
-use crate::transaction::{BeginIncluded, Step, Transaction, hit};
+use crate::transaction::{BeginIncluded, Step, Transaction, assembled_answer, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
@@ -74,7 +74,23 @@ pub(crate) enum Answer {
     Piped(Box<Answer>),
 }
 
-/// What a program made.
+impl Answer {
+    /// What is to be included in it, if anything is.
+    pub(crate) fn page(&self) -> Option<&Arc<EsiPage>> {
+        match self {
+            Answer::Stored { object, .. } => object.esi(),
+            Answer::Followed { page, .. } | Answer::Made(Made { page, .. }) => page.as_ref(),
+            Answer::File(_)
+            | Answer::Item(_)
+            | Answer::Origin { .. }
+            | Answer::Synth(_)
+            | Answer::ErrorPage { .. }
+            | Answer::Piped(_) => None,
+        }
+    }
+}
+
+/// What a program made, or what came whole past the store.
 pub(crate) struct Made {
     pub(crate) made: MadeHead,
     pub(crate) body: Bytes,
@@ -120,7 +136,7 @@ pub(crate) enum UnplannedFields {
 }
 
 impl UnplannedFields {
-    fn view(&self) -> FieldsView<'_> {
+    pub(crate) fn view(&self) -> FieldsView<'_> {
         match self {
             UnplannedFields::Rendered(rendered) => rendered.fields(),
             UnplannedFields::Shared(head) => head.fields.view(),
@@ -138,7 +154,7 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
         Answer::Item(item) => item_of_memcached(tx, item, head_only),
         // What is piped goes by: no program sees it.
         Answer::Piped(answer) => {
-            let draft = builtin_draft(tx, *answer);
+            let draft = builtin_draft(tx, *answer, begin);
             compose(tx, draft, head_only)
         }
         answer => match policy_steps::draft(tx, answer, begin) {
@@ -218,6 +234,9 @@ fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoin
         }
     };
     head.reason = reason.filter(|_| is_whole);
+    if tx.is_esi_surrogate() {
+        head.fields.remove(FieldName::SurrogateControl);
+    }
     match head.fields.view().count() {
         0 => head.fields = ours,
         _ => head.fields.append(&ours),
@@ -259,15 +278,29 @@ fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
 }
 
 /// What answers, by the built-in policy: with Via, Age and Cache-Status.
-pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
+pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> UnplannedAnswer {
+    let page = answer.page().cloned();
+    let draft = draft_of_text(tx, answer);
+    let draft = match page {
+        Some(page) => assembled_answer::page(tx, draft, page, begin),
+        None => draft,
+    };
+    if tx.place_in_page.level > 0 { assembled_answer::part(tx, draft) } else { draft }
+}
+
+/// The same without what is included in it.
+fn draft_of_text(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
         Answer::Followed { head, length, follower, facts, received, page: _ } => {
             followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
         }
         Answer::File(file) => file_beneath(tx, file),
-        Answer::Origin { head, body } => passed(tx, head, body),
-        Answer::Made(_) => unreachable!("only a program makes answers"),
+        Answer::Origin { head, body } => {
+            let is_bodiless = body.is_none();
+            passed(tx, head, AnswerBody::Origin(body), is_bodiless)
+        }
+        Answer::Made(Made { made, body, .. }) => passed(tx, made.head, AnswerBody::Bytes(body), false),
         Answer::Synth(_) | Answer::ErrorPage { .. } | Answer::Item(_) | Answer::Piped(_) => {
             unreachable!("these are answers already")
         }
@@ -387,8 +420,7 @@ fn followed(
 }
 
 /// Past the store: what the origin said, less what concerns only its connection to us.
-fn passed(tx: &Transaction, head: ResponseHead, body: Box<FetchedBody>) -> UnplannedAnswer {
-    let is_bodiless = body.is_none();
+fn passed(tx: &Transaction, head: ResponseHead, body: AnswerBody, is_bodiless: bool) -> UnplannedAnswer {
     let length_said = if is_bodiless { length_said(head.fields.view()) } else { None };
     let ResponseHead { mut fields, .. } = head;
     HopByHop::keep_end_to_end(&mut fields);
@@ -403,7 +435,7 @@ fn passed(tx: &Transaction, head: ResponseHead, body: Box<FetchedBody>) -> Unpla
         reason: None,
         fields: UnplannedFields::Complete(fields),
         ours: Fields::default(),
-        body: AnswerBody::Origin(body),
+        body,
         facts: Facts::default(),
         holder: Holder::Relay,
         rules: PlanRules::Rfc,

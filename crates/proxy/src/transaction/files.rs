@@ -95,7 +95,9 @@ pub(crate) async fn look(
         listing: files.listing,
     };
     let before = known.clone();
-    let looking = tokio::task::spawn_blocking(move || (finding::find(&settings, &path, known, terms), path));
+    let compress = tx.site.compression_of(&tx.head.request(), tx.backend).and_then(|_| files.compress.clone());
+    let looking =
+        tokio::task::spawn_blocking(move || (finding::find(&settings, &path, known, terms, compress.as_deref()), path));
     let Ok((found, path)) = looking.await else { return Err(NotFound::Why(NotShown::Failed)) };
     let forget = |key: &[u8]| files.table.drop_path(root, key);
     match found {

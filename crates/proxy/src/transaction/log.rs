@@ -18,6 +18,7 @@ use crate::records::request_records;
 use crate::records::session_records::SessionEnd;
 use crate::send_outcome::End;
 use crate::site::Site;
+use crate::tls_facts::TlsFacts;
 use crate::transaction::Transaction;
 use crate::transaction::synth::VCL_FAILED;
 use crate::vcl_story::log_notes;
@@ -38,7 +39,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         // Nobody was waited for, or there was no answer to wait for.
         CacheVerdict::Synth | CacheVerdict::Refused | CacheVerdict::Purge | CacheVerdict::Pipe => {}
     }
-    let mut why = tx.outcome.why;
+    // What was left out of a page.
+    let mark = tx.place_in_page.mark();
+    let mut why = mark.unwrap_or(tx.outcome.why);
     match end {
         End::Sent | End::TunnelClosed => {}
         End::ClientLeft => why = "client-left",
@@ -47,13 +50,13 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
             why = "memory-cut";
             counters.answers_cut_memory.add(1);
         }
-        End::Cut(token) | End::Unanswered(token) => why = token,
+        End::Cut(token) | End::Unanswered(token) => why = mark.unwrap_or(token),
     }
     if !matches!(end, End::Sent | End::TunnelClosed) {
         counters.answers_cut.add(1);
     }
     // What a page includes has its place in the line of the page.
-    let is_included = tx.policy.program().is_some_and(|state| state.esi_level > 0);
+    let is_included = tx.place_in_page.level > 0;
     if tx.core.shared.logs() && !is_included {
         // What was asked, less what ignore_query takes out; not what a program made of it.
         let request = tx.asked().request();
@@ -61,7 +64,8 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         let notes = tx.policy.log_notes();
         log_notes::with(notes, |logged, life| {
             let error = tx.error_note.as_deref();
-            let closing = Closing { outcome: &outcome, error, micros, ended, logged, life };
+            let tls = tx.tls.as_deref();
+            let closing = Closing { outcome: &outcome, error, micros, ended, tls, logged, life };
             append(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
@@ -104,7 +108,8 @@ pub(crate) fn instant_hit<T: Whole>(
     };
     let micros = parsed.moment.micros_until(ended);
     log_notes::with(hit.notes, |logged, life| {
-        let closing = Closing { outcome: &outcome, error: None, micros, ended, logged, life };
+        let tls = parsed.tls.as_deref();
+        let closing = Closing { outcome: &outcome, error: None, micros, ended, tls, logged, life };
         append(core, site, &parsed.received.request, parsed.client, &closing);
     });
 }
@@ -112,7 +117,7 @@ pub(crate) fn instant_hit<T: Whole>(
 /// The record of bytes that were no request.
 pub(crate) fn refused(
     core: &Core,
-    peer: Peer,
+    (peer, tls): (Peer, Option<&TlsFacts>),
     (refusal, error): (&Refusal, Option<&ErrorNote>),
     verdict: CacheVerdict,
 ) {
@@ -133,7 +138,7 @@ pub(crate) fn refused(
     };
     let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
     let ended = Moment::now();
-    let closing = Closing { outcome: &outcome, error, micros: 0, ended, logged: None, life: None };
+    let closing = Closing { outcome: &outcome, error, micros: 0, ended, tls, logged: None, life: None };
     append(core, &site, &request, ClientIdentity::of_peer(peer), &closing);
 }
 
@@ -143,13 +148,14 @@ struct Closing<'a> {
     error: Option<&'a ErrorNote>,
     micros: u64,
     ended: Moment,
+    tls: Option<&'a TlsFacts>,
     logged: Option<&'a LoggedTexts>,
     life: Option<&'a Life>,
 }
 
 #[inline]
 fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
-    let &Closing { outcome, error, micros, ended, logged, life } = closing;
+    let &Closing { outcome, error, micros, ended, tls, logged, life } = closing;
     let target = asked_of_proxy(request);
     let user = if client.is_user { user_of(request) } else { None };
     let record = Record {
@@ -169,6 +175,7 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentit
         micros,
         why: outcome.why,
         error,
+        tls,
         life,
         logged,
     };

@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::limits::TRANSACTION_BYTES;
+use crate::page_budget::PlaceInPage;
 use crate::parsed_request::ParsedRequest;
 use crate::policy::{self, Policy};
 use crate::receive::{Received, Verdict};
@@ -84,6 +85,7 @@ impl ParsedRequest<'_> {
             persistent: self.persistent,
             client_closes: !self.received.persistent,
             client: self.client,
+            tls: self.tls.clone(),
             backend,
             key,
             directives,
@@ -95,6 +97,7 @@ impl ParsedRequest<'_> {
             recalled: None,
             leased: None,
             own_fields: Fields::default(),
+            place_in_page: PlaceInPage::default(),
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             _counted: ActiveRequest::begin(core),
             site,
@@ -109,6 +112,7 @@ impl Transaction {
         policy: Policy,
         head: RequestHead,
         client: ClientIdentity,
+        place_in_page: PlaceInPage,
     ) -> Box<Transaction> {
         Box::new(Transaction {
             core: Rc::clone(core),
@@ -121,6 +125,7 @@ impl Transaction {
             persistent: true,
             client_closes: false,
             client,
+            tls: None,
             backend: None,
             key: None,
             directives: RequestDirectives::default(),
@@ -132,6 +137,7 @@ impl Transaction {
             recalled: None,
             leased: None,
             own_fields: Fields::default(),
+            place_in_page,
             _held: core.shared.cache.account().charge(TRANSACTION_BYTES),
             _counted: ActiveRequest::begin(core),
         })

@@ -2,10 +2,11 @@
 
 use crate::downstream::Downstream;
 use crate::included::IncludedClient;
+use crate::policy::Policy;
 use crate::transaction::{Step, Transaction};
 use crate::transaction::{
-    admit, deliver, error_page, files, hit, log, lookup, memcached, miss, pass, pipe, purge, recalling, restart,
-    slicing, synthesis, transmit, unread_body, wait,
+    admit, deliver, error_page, files, hit, log, lookup, memcached, miss, part_receiving, pass, pipe, purge, recalling,
+    restart, slicing, synthesis, transmit, unread_body, wait,
 };
 use crate::vcl_story::{client_steps, receiving};
 
@@ -16,7 +17,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
     loop {
         tx.enter(step.state());
         step = match step {
-            Step::Receive => receiving::run(tx, downstream).await,
+            Step::Receive => received(tx, downstream).await,
             Step::Relabel(label) => client_steps::relabel(tx, &label),
             Step::Restart => restart::run(tx),
             Step::Lookup => lookup::ask(tx),
@@ -44,6 +45,15 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             }
             Step::Log(end) => return log::run(tx, downstream, end).await,
         };
+    }
+}
+
+/// Under a program a request may come here again. By the built-in policy that is where what a page includes begins; all others have been
+/// received before.
+async fn received(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
+    match tx.policy {
+        Policy::Builtin => part_receiving::run(tx),
+        Policy::Program(_) => receiving::run(tx, downstream).await,
     }
 }
 

@@ -100,8 +100,6 @@ pub(crate) struct TopRequest {
     pub(crate) started_s: f64,
     /// The program that it came to.
     pub(crate) came_to: Arc<VclSite>,
-    /// How many requests were made for what it includes.
-    pub(crate) includes_count: Cell<u32>,
 }
 
 /// A body that was read because the program was going to ask for it.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache::{Answer, Headed, LookupOptions, Now, Object};
 use message::{FieldName, Fields, FieldsView, Method, Request, RequestHead, ResponseHead, Version};
+use rules::AcceptedCodings;
 use smallvec::SmallVec;
 use vcl::subroutine_verdicts::{
     DeliverVerdict, HashVerdict, HitVerdict, MissVerdict, PassVerdict, PipeVerdict, PurgeVerdict, RecvVerdict, Status,
@@ -292,7 +293,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     if let Answer::Fresh(object) = &answer
         && object.body().on_disk().is_none()
     {
-        core.hot.borrow_mut().remember(key, object);
+        core.hot.borrow_mut().remember(key, AcceptedCodings::default(), object);
     }
     let has_recalled = tx.has_recalled();
     let may_recall = || !always_miss && !has_recalled && core.shared.cache.may_recall(key);

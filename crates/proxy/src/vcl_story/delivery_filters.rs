@@ -7,15 +7,16 @@ use std::sync::Arc;
 use cache::EsiPage;
 use coding::Coding;
 use message::{FieldName, ResponseHead};
+use rules::content_coding;
 
 use crate::answer_body::AnswerBody;
 use crate::filter_chain::FilterKind;
+use crate::page_parts::PageParts;
 use crate::records::RecordKind;
 use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::synth::Synth;
 use crate::transaction::{BeginIncluded, Step, Transaction};
 use crate::vcl_story::filter_names;
-use crate::vcl_story::including::PageIncluder;
 
 /// A gzip ends with the length of its text, modulo 2³² (RFC 1952 §2.3.1).
 const LENGTH_BYTES: u64 = 4;
@@ -34,15 +35,15 @@ pub(crate) struct Coded {
 
 impl Coded {
     pub(crate) fn of(answer: &Answer) -> Coded {
-        let (fields, page) = match answer {
-            Answer::Stored { object, .. } => (object.fields(), object.esi()),
-            Answer::Followed { head, page, .. } => (head.fields.view(), page.as_ref()),
-            Answer::Origin { head, body } if !body.is_none() => (head.fields.view(), None),
-            Answer::Made(Made { made, page, is_final: false, .. }) => (made.head.fields.view(), page.as_ref()),
+        let fields = match answer {
+            Answer::Stored { object, .. } => object.fields(),
+            Answer::Followed { head, .. } => head.fields.view(),
+            Answer::Origin { head, body } if !body.is_none() => head.fields.view(),
+            Answer::Made(Made { made, is_final: false, .. }) => made.head.fields.view(),
             Answer::Made(Made { is_final: true, .. }) => return Coded { is_gzip: false, page: None, is_final: true },
             _ => return Coded { is_gzip: false, page: None, is_final: false },
         };
-        Coded { is_gzip: filter_names::is_gzip(fields), page: page.cloned(), is_final: false }
+        Coded { is_gzip: filter_names::is_gzip(fields), page: answer.page().cloned(), is_final: false }
     }
 }
 
@@ -57,13 +58,15 @@ pub(crate) fn apply(
     let state = tx.policy.program();
     let (named, wants_esi) = state.map_or((None, false), |state| (state.filters.borrow().clone(), state.esi.get()));
     let includes = wants_esi && coded.page.is_some();
-    let (vcl, asked) = (&tx.site.settings.vcl, tx.head.fields());
+    let (vcl, asked, is_part) = (&tx.site.settings.vcl, tx.head.fields(), tx.place_in_page.level > 0);
     // A page is kept as it is, and put into gzip with what it includes: in the words of filters it is in gzip already.
     let is_said_gzip = coded.is_gzip || coded.page.as_ref().is_some_and(|page| page.is_gzipped);
     let names = match &named {
         _ if coded.is_final => String::new(),
         Some(named) => String::from_utf8_lossy(named).into_owned(),
-        None => filter_names::of_delivery_usually(vcl, (is_said_gzip, includes), asked, head.status).to_owned(),
+        None => {
+            filter_names::of_delivery_usually(vcl, (is_said_gzip, includes, is_part), asked, head.status).to_owned()
+        }
     };
     if let Some(records) = tx.policy.records() {
         records.put(RecordKind::Filters, &[names.as_bytes()]);
@@ -77,32 +80,30 @@ pub(crate) fn apply(
         }
     }
     let mut body = body;
-    if let Some(page) = coded.page.as_ref().filter(|_| assembles)
-        && let Some(includer) = PageIncluder::of(tx, begin)
-    {
-        body = AnswerBody::Assembled { text: Box::new(body), page: Arc::clone(page), includer: Rc::new(includer) };
+    if let Some(page) = coded.page.as_ref().filter(|_| assembles) {
+        let includer = Rc::new(PageParts::of(tx, begin));
+        body = AnswerBody::Assembled { text: Box::new(body), page: Arc::clone(page), includer };
         head.fields.remove(FieldName::ContentLength);
-        filter_names::weaken_tag(&mut head.fields);
+        content_coding::weaken_tag(&mut head.fields);
     }
     if let Some(page) = &coded.page
         && page.is_gzipped
-        && vcl.http_gzip_support
-        && filter_names::takes_gzip(asked)
+        && (filter_names::takes_gzip(asked) || !vcl.http_gzip_support && !is_part)
     {
         kinds.push(FilterKind::Encode(Coding::Gzip, vcl.gzip_level));
     }
     if kinds.is_empty() {
         return Ok(body);
     }
-    let chain = filter_names::chain(&tx.core, &kinds).map_err(unfilterable)?;
+    let work = filter_names::work(&tx.core, &kinds).map_err(unfilterable)?;
     let length = if coded.is_gzip { plain_length(&body) } else { None };
     head.fields.remove(FieldName::ContentEncoding);
     head.fields.remove(FieldName::ContentLength);
-    filter_names::weaken_tag(&mut head.fields);
+    content_coding::weaken_tag(&mut head.fields);
     if let Some(FilterKind::Encode(coding, _)) = kinds.last() {
         head.fields.push(FieldName::ContentEncoding, coding.name());
     }
-    Ok(AnswerBody::Filtered { body: Box::new(body), chain, length })
+    Ok(AnswerBody::Filtered { body: Box::new(body), work, length })
 }
 
 fn unfilterable(why: String) -> Step {

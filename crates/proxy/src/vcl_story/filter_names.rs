@@ -1,28 +1,21 @@
 //! Filters of bodies by the names that programs and Varnish's log have for them, and what a head says of a coding.
 
 use coding::{Bounds, Coding};
-use message::{FieldName, Fields, FieldsView, Status, list_members};
+use message::{FieldName, Fields, FieldsView, Status};
 
 use crate::vcl_parameters::VclParameters;
 
 use crate::core::Core;
 use crate::filter_chain::{FilterChain, FilterKind};
+use crate::filter_work::FilterWork;
 
 /// As in Varnish a gzip is one text: what it says at its end of its length is that of all that comes of it.
 const BOUNDS: Bounds = Bounds { is_one_text: true, ..Bounds::USUAL };
 
 /// Makes the filters of a body, and counts them. The error says why there cannot be such.
-pub(crate) fn chain(core: &Core, kinds: &[FilterKind]) -> Result<FilterChain, String> {
-    let chain = FilterChain::new(kinds, BOUNDS).map_err(|fault| fault.to_string())?;
-    for kind in kinds {
-        let counter = match kind {
-            FilterKind::Encode(..) => &core.counters.bodies_gzipped,
-            FilterKind::Decode(_) => &core.counters.bodies_gunzipped,
-            FilterKind::Check(_) => &core.counters.gzips_checked,
-        };
-        counter.add(1);
-    }
-    Ok(chain)
+pub(crate) fn work(core: &Core, kinds: &[FilterKind]) -> Result<FilterWork, String> {
+    let chain = FilterChain::counted(&core.counters, kinds, BOUNDS)?;
+    Ok(FilterWork::new(chain, &core.shared.coding_threads))
 }
 
 /// A filter of a fetch, if there is one of that name.
@@ -66,26 +59,6 @@ pub(crate) fn is_in(fields: FieldsView<'_>, coding: Coding) -> bool {
     only.is_some_and(|only| Coding::of(only) == Some(coding))
 }
 
-/// Another coding is another text, letter for letter (RFC 9110 §8.8.1).
-pub(crate) fn weaken_tag(fields: &mut Fields) {
-    let weak = match fields.view().get(FieldName::Etag) {
-        Some(tag) if !tag.starts_with(b"W/") => [b"W/", tag].concat(),
-        _ => return,
-    };
-    fields.set(FieldName::Etag, weak);
-}
-
-/// Who asks with other codings may be given another answer.
-pub(crate) fn vary_by_coding(fields: &mut Fields) {
-    let said: Vec<&[u8]> = fields.view().get_all(FieldName::Vary).collect();
-    let is_said = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
-    if said.iter().flat_map(|line| list_members(line)).any(is_said) {
-        return;
-    }
-    let all = said.into_iter().chain([&b"Accept-Encoding"[..]]).collect::<Vec<_>>().join(&b", "[..]);
-    fields.set(FieldName::Vary, all);
-}
-
 /// What a program wants done to a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BodyChanges {
@@ -97,31 +70,29 @@ pub(crate) struct BodyChanges {
 /// What is done where the program names nothing.
 pub(crate) fn of_fetch_usually(fields: &Fields, changes: BodyChanges, supports_gzip: bool) -> &'static str {
     let is_gzip = is_gzip(fields.view());
-    let (gunzip, gzip) =
-        (changes.gunzip && is_gzip, changes.gzip && !fields.view().contains(FieldName::ContentEncoding));
-    match (supports_gzip, changes.esi) {
-        (false, false) => "",
-        (false, true) if is_gzip => "gunzip esi",
-        (false, true) => "esi",
-        (true, true) if gunzip => "gunzip esi",
-        (true, true) if is_gzip => "gunzip esi_gzip",
-        (true, true) if gzip => "esi_gzip",
-        (true, true) => "esi",
-        (true, false) if gunzip => "gunzip",
-        (true, false) if is_gzip => "testgunzip",
-        (true, false) if gzip => "gzip",
-        (true, false) => "",
+    let gunzip = supports_gzip && changes.gunzip && is_gzip;
+    let gzip = supports_gzip && changes.gzip && !fields.view().contains(FieldName::ContentEncoding);
+    match changes.esi {
+        true if gunzip => "gunzip esi",
+        true if is_gzip => "gunzip esi_gzip",
+        true if gzip => "esi_gzip",
+        true => "esi",
+        false if gunzip => "gunzip",
+        false if is_gzip => "testgunzip",
+        false if gzip => "gzip",
+        false => "",
     }
 }
 
 /// The names of the filters that there are where the program names none.
 pub(crate) fn of_delivery_usually(
     vcl: &VclParameters,
-    (is_gzip, includes): (bool, bool),
+    (is_gzip, includes, is_part): (bool, bool, bool),
     asked: FieldsView<'_>,
     status: Status,
 ) -> &'static str {
-    let gunzips = vcl.http_gzip_support && is_gzip && !takes_gzip(asked);
+    // A page is put together of texts, whatever is done to it then.
+    let gunzips = (vcl.http_gzip_support || is_part) && is_gzip && !takes_gzip(asked);
     let has_parts = vcl.http_range_support && status == Status::OK && asked.contains(FieldName::Range);
     match (includes, gunzips, has_parts) {
         (false, false, false) => "",

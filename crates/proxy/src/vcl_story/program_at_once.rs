@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cache::{Key, Object};
 use message::{FieldName, Method, Request, Status, list_members};
-use rules::{Freshness, RequestDirectives};
+use rules::{AcceptedCodings, Freshness, RequestDirectives};
 use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
 use vcl::subroutines::Method as Subroutine;
 use vcl::{Fault, Loaded};
@@ -167,7 +167,7 @@ fn find(
         None => {
             let fields = scope.req.fields.to_fields();
             let request = Request { fields: fields.view(), ..parsed.received.request.clone() };
-            hot.get(key, &request)?
+            hot.get(key, AcceptedCodings::default(), &request)?
         }
     };
     (object.freshness(scope.now, &RequestDirectives::default()) == Freshness::Fresh).then(|| Arc::clone(object))
@@ -302,7 +302,7 @@ fn render<F: HeadForm>(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_
     }
     let persistent = parsed.persistent && !closes;
     let is_said = || fields.first(STRICT_TRANSPORT_SECURITY).is_some();
-    transport_security::write::<F>(&mut out, scope.site, parsed.is_secure, is_said);
+    transport_security::write::<F>(&mut out, scope.site, parsed.tls.is_some(), is_said);
     F::end(&mut out, Persistence::of(persistent, parsed.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {

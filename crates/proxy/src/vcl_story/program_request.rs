@@ -61,13 +61,15 @@ fn open_as_it_is<S: RequestSource>(
     // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
     let persistent = source.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
     let (client, seen, refused) = receive::before_policy(core, &site, received, &source.asker());
-    let is_secure = source.asker().is_secure();
-    let parsed = ParsedRequest { received, seen, client, persistent, is_secure, moment };
+    // What a program does is no answer of the store alone: it waits for the end of the handshake.
+    let (tls, is_early) = (source.asker().tls_facts(), source.asker().is_early());
+    let parsed = ParsedRequest { received, seen, client, persistent, tls, moment };
     let xid = xids::next(&core.xids);
     let mut rest_of_hit = None;
     if refused.is_none()
         && program.leaves_hits_to_builtin
         && !core.is_heard()
+        && !is_early
         && let Some(client) = source.at_once()
     {
         match builtin_hit::run(client, core, &site, &parsed, xid) {
@@ -82,7 +84,7 @@ fn open_as_it_is<S: RequestSource>(
         let (session, asked) = (source.session(), (received, expected, moment));
         state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
     }
-    let on_its_way = match (rest_of_hit, refused, source.at_once()) {
+    let on_its_way = match (rest_of_hit, refused, source.at_once().filter(|_| !is_early)) {
         (Some((state, step, outcome)), ..) => {
             Box::new(OnItsWay { head: received.request.to_head(), state, step, outcome })
         }

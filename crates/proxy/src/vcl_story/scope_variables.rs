@@ -3,6 +3,7 @@
 //! Sorted as docs/vcl-variables.md is. What has no meaning in larder (ESI, storage choice) reads as its
 //! type's nothing and takes any value.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -160,7 +161,8 @@ fn delivery_filters<'a>(scope: &Scope<'a>, state: &ClientState) -> Option<&'a [u
     let is_gzip = scope.stored.get().is_some_and(is_gzip);
     let (asked, status) = (scope.req.fields.to_fields(), Status(scope.response.status.get()));
     let includes = state.esi.get() && scope.stored.get().is_some_and(|stored| stored.can_esi);
-    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, (is_gzip, includes), asked.view(), status);
+    let kinds = (is_gzip, includes, state.esi_level > 0);
+    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, kinds, asked.view(), status);
     Some(names.as_bytes())
 }
 
@@ -314,7 +316,13 @@ fn write_client<'a>(scope: &Scope<'a>, of: V, to: Plain<'a>) -> Result<(), Fault
         V::SESS_TIMEOUT_IDLE => state.addresses.idle_s.set(Some(to.real())),
         V::CLIENT_IDENTITY => *state.identity.borrow_mut() = to.text().map(Into::into),
         // VCL 4.0 may say what it likes; what goes over the wire is what larder speaks.
-        V::REQ_ESI | V::RESP_DO_ESI => state.esi.set(to.truth()),
+        // As in Varnish only of what the client itself asked: a page that is on its way would be half of each.
+        V::REQ_ESI if state.esi_level > 0 => {}
+        V::REQ_ESI => state.esi.set(to.truth()),
+        V::RESP_DO_ESI => {
+            unless_fixed(&state.filters, "resp", "do_esi")?;
+            state.esi.set(to.truth());
+        }
         V::REQ_STORAGE => *state.storage.borrow_mut() = to.text().map(Into::into),
         V::REQ_PROTO => *state.proto.borrow_mut() = Some(word(to, "req.proto")?.into()),
         V::RESP_STATUS => set_status(scope, to)?,
@@ -344,12 +352,27 @@ fn write_fetch<'a>(scope: &Scope<'a>, state: &BackendTask, of: V, to: Plain<'a>)
         V::BERESP_UNCACHEABLE => state.uncacheable.set(state.uncacheable.get() || to.truth()),
         V::BERESP_DO_STREAM => state.do_stream.set(to.truth()),
         V::BERESP_FILTERS => *state.filters.borrow_mut() = to.text().map(Into::into),
-        V::BERESP_DO_GZIP => state.changes.set(BodyChanges { gzip: to.truth(), ..state.changes.get() }),
-        V::BERESP_DO_GUNZIP => state.changes.set(BodyChanges { gunzip: to.truth(), ..state.changes.get() }),
-        V::BERESP_DO_ESI => state.changes.set(BodyChanges { esi: to.truth(), ..state.changes.get() }),
+        V::BERESP_DO_GZIP | V::BERESP_DO_GUNZIP | V::BERESP_DO_ESI => {
+            let changes = state.changes.get();
+            let (name, changes) = match of {
+                V::BERESP_DO_GZIP => ("do_gzip", BodyChanges { gzip: to.truth(), ..changes }),
+                V::BERESP_DO_GUNZIP => ("do_gunzip", BodyChanges { gunzip: to.truth(), ..changes }),
+                _ => ("do_esi", BodyChanges { esi: to.truth(), ..changes }),
+            };
+            unless_fixed(&state.filters, "beresp", name)?;
+            state.changes.set(changes);
+        }
         _ => {}
     }
     Ok(())
+}
+
+/// Filters that were named are what they are, as in Varnish: whatever else a program wishes for would not come.
+fn unless_fixed(filters: &RefCell<Option<Box<[u8]>>>, of: &str, wish: &str) -> Result<(), Fault> {
+    match filters.borrow().is_some() {
+        true => Err(Fault::new(format!("{of}.filters are already fixed, {of}.{wish} is undefined"))),
+        false => Ok(()),
+    }
 }
 
 pub(crate) fn unset(scope: &Scope<'_>, of: V) {

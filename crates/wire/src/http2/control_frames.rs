@@ -28,6 +28,11 @@ pub fn write_settings_ack(out: &mut Vec<u8>) {
     out.extend_from_slice(&frame_head(FrameType::Settings, ACK, StreamId::CONNECTION, 0));
 }
 
+pub fn write_ping(opaque: &[u8; PING_BYTES], out: &mut Vec<u8>) {
+    out.extend_from_slice(&frame_head(FrameType::Ping, 0, StreamId::CONNECTION, PING_BYTES));
+    out.extend_from_slice(opaque);
+}
+
 pub fn write_ping_ack(opaque: &[u8; PING_BYTES], out: &mut Vec<u8>) {
     out.extend_from_slice(&frame_head(FrameType::Ping, ACK, StreamId::CONNECTION, PING_BYTES));
     out.extend_from_slice(opaque);
@@ -61,6 +66,7 @@ mod tests {
         let mut out = Vec::new();
         write_settings(&[(setting::MAX_CONCURRENT_STREAMS, 100)], &mut out);
         write_settings_ack(&mut out);
+        write_ping(b"87654321", &mut out);
         write_ping_ack(b"12345678", &mut out);
         write_window_update(StreamId(3), 0x10000, &mut out);
         write_rst_stream(StreamId(3), ErrorCode::Cancel, &mut out);

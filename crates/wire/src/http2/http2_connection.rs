@@ -10,11 +10,11 @@ use std::ops::Range;
 
 use message::{FieldsView, Scheme};
 
-use super::control_frames::{setting, write_goaway, write_settings, write_window_update};
+use super::control_frames::{setting, write_goaway, write_ping, write_settings, write_window_update};
 use super::error_code::{ConnectionError, ErrorCode};
 use super::flood_score::FloodScore;
 use super::flow_control::{ReceiveWindow, SendWindow};
-use super::frame::{FRAME_HEAD_BYTES, StreamId};
+use super::frame::{FRAME_HEAD_BYTES, PING_BYTES, StreamId};
 use super::header_fragments::HeaderFragments;
 use super::hpack::BlockDecoder;
 use super::open_streams::OpenStreams;
@@ -276,6 +276,11 @@ impl Http2Connection {
         if let Some(given) = stream.receive_window.release(bytes) {
             write_window_update(stream.id, given, &mut self.control);
         }
+    }
+
+    /// Asks the other side whether it is there (RFC 9113 §6.7): a good one answers at once, whatever else it is busy with.
+    pub fn ping(&mut self) {
+        self.queue_unasked(|out| write_ping(&[0; PING_BYTES], out));
     }
 
     /// First step of leaving: the client is asked to open no more streams. Those that it opens meanwhile are worked on.

@@ -99,6 +99,7 @@ fn the_sample_has_every_key_and_no_other() {
         [
             no_redirect,
             no_acme,
+            "`early_data` leaves no use for ticket_secret",
             no_site,
             &no_ca,
             no_tls,

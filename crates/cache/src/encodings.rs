@@ -1,0 +1,203 @@
+//! The encodings of a stored response: the same representation in other content codings (RFC 9110 §8.4), each made of it once.
+//!
+//! An encoding is an object with a head and a body of its own, which is found through the response that it was made of, the
+//! primary, and in no other way. It lives and dies with that: what purges, bans, replaces or evicts the primary takes its encodings along;
+//! a 304 that gives the primary a new head gives them one, too. When memory is short they go first, unless they were used.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use rules::ContentCoding;
+use store::sync::Mutex;
+use store::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::object::Object;
+
+/// Those of one primary.
+#[derive(Debug, Default)]
+pub struct Encodings {
+    places: Mutex<Places>,
+    /// What those that are made take; changed under the lock of the eviction, which weighs them with their primary.
+    bytes: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    /// Their primary is gone.
+    is_closed: bool,
+    by_coding: [Place; ContentCoding::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+enum Place {
+    #[default]
+    Free,
+    UnderWay(EncodingUnderWay),
+    /// The same, by somebody whom nobody can follow.
+    Promised,
+    Made(Arc<Object>),
+    /// It was no shorter than the primary, or it could not be made: nobody tries again.
+    Pointless,
+}
+
+/// What makes an encoding, as `asked_encoding.rs` knows it: an object must not know what it comes from.
+pub(crate) type EncodingUnderWay = Arc<dyn Any + Send + Sync>;
+
+/// What stands in the place of a coding for who wants it.
+pub(crate) enum FoundEncoding {
+    Made(Arc<Object>),
+    UnderWay(EncodingUnderWay),
+    /// What was begun for who asks now.
+    Begun,
+    None,
+}
+
+/// How it stands with one encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodingState {
+    Free,
+    UnderWay,
+    Made,
+    Pointless,
+}
+
+impl Encodings {
+    /// How it stands with each of the codings, at the place of its number.
+    pub fn states(&self) -> [EncodingState; ContentCoding::ALL.len()] {
+        let places = self.places.lock();
+        std::array::from_fn(|at| match &places.by_coding[at] {
+            Place::Free => EncodingState::Free,
+            Place::UnderWay(_) | Place::Promised => EncodingState::UnderWay,
+            Place::Made(_) => EncodingState::Made,
+            Place::Pointless => EncodingState::Pointless,
+        })
+    }
+
+    /// The one in a coding, or what `begin` says is under way now, where nobody has begun it.
+    pub(crate) fn find_or_begin(
+        &self,
+        coding: ContentCoding,
+        begin: impl FnOnce() -> EncodingUnderWay,
+    ) -> FoundEncoding {
+        let mut places = self.places.lock();
+        let is_closed = places.is_closed;
+        let place = &mut places.by_coding[coding as usize];
+        match place {
+            Place::Made(object) => FoundEncoding::Made(Arc::clone(object)),
+            Place::UnderWay(under_way) => FoundEncoding::UnderWay(Arc::clone(under_way)),
+            Place::Free if !is_closed => {
+                *place = Place::UnderWay(begin());
+                FoundEncoding::Begun
+            }
+            Place::Free | Place::Promised | Place::Pointless => FoundEncoding::None,
+        }
+    }
+
+    /// The one that is made in a coding.
+    pub fn made(&self, coding: ContentCoding) -> Option<Arc<Object>> {
+        match &self.places.lock().by_coding[coding as usize] {
+            Place::Made(object) => Some(Arc::clone(object)),
+            _ => None,
+        }
+    }
+
+    /// The right to make one that nobody can follow while it is made. False: somebody has it, or it was made.
+    pub fn promise(&self, coding: ContentCoding) -> bool {
+        let mut places = self.places.lock();
+        let place = &mut places.by_coding[coding as usize];
+        let is_free = matches!(place, Place::Free);
+        if is_free {
+            *place = Place::Promised;
+        }
+        is_free
+    }
+
+    /// It is not made after all; `for_good`: and nobody is to try again.
+    pub fn break_promise(&self, coding: ContentCoding, for_good: bool) {
+        let mut places = self.places.lock();
+        let place = &mut places.by_coding[coding as usize];
+        if matches!(place, Place::Promised | Place::UnderWay(_)) {
+            *place = if for_good { Place::Pointless } else { Place::Free };
+        }
+    }
+
+    /// What those that are made take of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Says of each whether a hot table may serve it, as its primary's liveness says. Under the shard's lock.
+    pub(crate) fn follow_liveness(&self, liveness: u8) {
+        self.each_made(|object| object.set_liveness(liveness));
+    }
+
+    /// The primary is gone; what `heir` has of the bodies stays. Under the lock of whoever took the primary out.
+    pub(crate) fn close(&self, heir: Option<&Encodings>) {
+        let taken = {
+            let mut places = self.places.lock();
+            places.is_closed = true;
+            std::mem::take(&mut places.by_coding)
+        };
+        for (coding, place) in ContentCoding::ALL.into_iter().zip(taken) {
+            if let Place::Made(object) = place {
+                let inherited = heir.and_then(|heir| heir.made(coding));
+                object.kill(inherited.as_deref());
+            }
+        }
+    }
+
+    /// How often they were used of late, as a seat counts; from here on they count anew.
+    pub(crate) fn take_uses(&self) -> u8 {
+        let mut uses = 0;
+        self.each_made(|object| uses = uses.max(object.take_uses()));
+        uses
+    }
+
+    /// Gives up all that are made, and says what they took. Their primary must not sit in the eviction.
+    pub(crate) fn give_up(&self) -> usize {
+        let mut places = self.places.lock();
+        for place in &mut places.by_coding {
+            if let Place::Made(object) = place {
+                object.kill(None);
+                *place = Place::Free;
+            }
+        }
+        self.bytes.swap(0, Relaxed)
+    }
+
+    /// The same of one, whose primary may sit.
+    pub(crate) fn give_up_one(&self, coding: ContentCoding) {
+        let place = &mut self.places.lock().by_coding[coding as usize];
+        if let Place::Made(object) = place {
+            self.bytes.fetch_sub(object.own_weight(), Relaxed);
+            object.kill(None);
+            *place = Place::Free;
+        }
+    }
+
+    fn each_made(&self, mut each: impl FnMut(&Object)) {
+        for place in &self.places.lock().by_coding {
+            if let Place::Made(object) = place {
+                each(object);
+            }
+        }
+    }
+
+    /// Puts what was made in its place, if its primary still is what is stored and it is shorter.
+    pub(crate) fn keep(&self, coding: ContentCoding, object: &Arc<Object>, primary: &Object) -> bool {
+        let mut places = self.places.lock();
+        let is_kept = !places.is_closed && !primary.is_dead();
+        if is_kept {
+            object.set_liveness(primary.liveness());
+            self.bytes.fetch_add(object.own_weight(), Relaxed);
+            places.by_coding[coding as usize] = Place::Made(Arc::clone(object));
+        }
+        is_kept
+    }
+
+    /// The same of what has a primary that is stored by nobody yet.
+    pub(crate) fn keep_inherited(&self, coding: ContentCoding, object: Arc<Object>) {
+        self.bytes.fetch_add(object.own_weight(), Relaxed);
+        self.places.lock().by_coding[coding as usize] = Place::Made(object);
+    }
+}

@@ -1,0 +1,248 @@
+//! An answer of the built-in policy in the coding that its client takes.
+//!
+//! A stored response is answered by what was made of it, or by what is being made: that is a task of its own, which reads the response as
+//! its clients would, and is read by whoever asks for that coding, from its first byte on. What is not stored is coded for its one client.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::{EncodingAnswer, EncodingState, Encodings, Flight, Key, Object};
+use message::{FieldName, Fields, ResponseHead};
+use rules::conditions::Holder;
+use rules::{AcceptedCodings, ContentCoding, content_coding, credentials};
+
+use crate::answer_body::AnswerBody;
+use crate::answer_head::Rendered;
+use crate::coding_choice::{Codable, CodingChoice};
+use crate::coding_levels::{coding_of, quick_level};
+use crate::core::Core;
+use crate::encoding_task::{self, CodingPermit};
+use crate::filter_chain::{FilterChain, FilterKind};
+use crate::filter_work::FilterWork;
+use crate::idle_encoding;
+use crate::site::Compression;
+use crate::stored_head;
+use crate::transaction::Transaction;
+use crate::transaction::deliver::{UnplannedAnswer, UnplannedFields};
+
+/// What answers a hit.
+pub(crate) enum CodedHit {
+    /// This. `is_final`: it goes on doing so for who takes the same codings.
+    Object { object: Arc<Object>, is_final: bool },
+    /// What has to be made.
+    ToBeMade,
+}
+
+/// What of a stored response answers who takes these codings.
+pub(crate) fn of_hit(
+    core: &Rc<Core>,
+    compression: Option<Compression<'_>>,
+    accepted: AcceptedCodings,
+    object: &Arc<Object>,
+) -> CodedHit {
+    let as_it_is = |is_final| CodedHit::Object { object: Arc::clone(object), is_final };
+    let codable = compression.filter(|_| is_plain(object)).and_then(|compression| {
+        Codable::of(compression.settings, object.status(), object.fields(), Some(object.length()))
+    });
+    let Some(codable) = codable else { return as_it_is(true) };
+    let (served, is_final) = match codable.choose(accepted, states(object.encodings())) {
+        CodingChoice::AsItIs { is_final } => (Arc::clone(object), is_final),
+        CodingChoice::Made { coding, is_final } => match object.encoding(coding) {
+            Some(encoding) => (encoding, is_final),
+            None => return CodedHit::ToBeMade,
+        },
+        CodingChoice::Make(_) => return CodedHit::ToBeMade,
+    };
+    if !is_final
+        && idle_encoding::is_worth_it(&served)
+        && let Some(better) = codable.worth_making(accepted)
+    {
+        idle_encoding::begin(core, object, (codable.stored, better));
+    }
+    let is_final = is_final || !core.shared.coding_threads.takes_idle_work();
+    CodedHit::Object { object: served, is_final }
+}
+
+/// Is its body all there, in memory, and nothing put together?
+fn is_plain(object: &Arc<Object>) -> bool {
+    object.has_whole_body() && object.esi().is_none() && object.body().on_disk().is_none()
+}
+
+fn states(encodings: Option<&Arc<Encodings>>) -> [EncodingState; ContentCoding::ALL.len()] {
+    encodings.map_or([EncodingState::Free; ContentCoding::ALL.len()], |encodings| encodings.states())
+}
+
+/// What others will be answered by, too.
+pub(crate) enum Primary {
+    Stored(Arc<Object>),
+    /// On its way.
+    Followed(Arc<Flight>, Arc<Encodings>),
+}
+
+impl Primary {
+    fn of(answer: &UnplannedAnswer) -> Option<Primary> {
+        match &answer.body {
+            AnswerBody::Object { object, leased: None, slices: None } if is_plain(object) => {
+                Some(Primary::Stored(Arc::clone(object)))
+            }
+            AnswerBody::Follower { follower, .. } if answer.holder == Holder::Cache => {
+                Some(Primary::Followed(Arc::clone(follower.flight()), follower.encodings()?))
+            }
+            _ => None,
+        }
+    }
+
+    fn key(&self) -> Key {
+        match self {
+            Primary::Stored(object) => object.key(),
+            Primary::Followed(flight, _) => flight.key(),
+        }
+    }
+
+    fn states(&self) -> [EncodingState; ContentCoding::ALL.len()] {
+        match self {
+            Primary::Stored(object) => states(object.encodings()),
+            Primary::Followed(_, encodings) => encodings.states(),
+        }
+    }
+
+    fn encodings(&self) -> Arc<Encodings> {
+        match self {
+            Primary::Stored(object) => Arc::clone(object.encodings_or_new()),
+            Primary::Followed(_, encodings) => Arc::clone(encodings),
+        }
+    }
+
+    /// What is stored of it, once all of it has come.
+    pub(crate) fn stored(&self) -> Option<Arc<Object>> {
+        match self {
+            Primary::Stored(object) => Some(Arc::clone(object)),
+            Primary::Followed(flight, _) => flight.landed(),
+        }
+    }
+}
+
+/// The same answer in the coding that its client takes, or as it is.
+pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer {
+    let request = tx.head.request();
+    let Some(compression) = tx.site.compression_of(&request, tx.backend) else { return answer };
+    let is_unknown = matches!(
+        answer.body,
+        AnswerBody::File(_) | AnswerBody::Bytes(_) | AnswerBody::Chunks(_) | AnswerBody::Assembled { .. }
+    );
+    if is_unknown || answer.body.is_bodiless_answer() {
+        return answer;
+    }
+    let (fields, length) = (answer.fields.view(), answer.body.length());
+    let Some(codable) = Codable::of(compression.settings, answer.status, fields, length) else { return answer };
+    let primary = Primary::of(&answer);
+    if primary.is_none() && matches!(answer.body, AnswerBody::Object { .. }) {
+        return answer;
+    }
+    let states = primary.as_ref().map_or_else(|| states(None), Primary::states);
+    let (stored, accepted) = (codable.stored, AcceptedCodings::of(request.fields));
+    match (codable.choose(accepted, states), primary) {
+        (CodingChoice::AsItIs { .. }, _) => answer,
+        (CodingChoice::Made { coding, .. } | CodingChoice::Make(coding), Some(primary)) => {
+            of_many(tx, answer, (stored, coding), primary)
+        }
+        (CodingChoice::Made { coding, .. } | CodingChoice::Make(coding), None) => {
+            let is_private = || {
+                credentials::of_request(request.fields).is_some() || answer.fields.view().contains(FieldName::SetCookie)
+            };
+            // What its length betrays (BREACH) is nobody's.
+            match coding != ContentCoding::Identity && !compression.is_always && is_private() {
+                true => answer,
+                false => of_one(tx, answer, (stored, coding)),
+            }
+        }
+    }
+}
+
+/// By what is made once for all.
+fn of_many(
+    tx: &Transaction,
+    answer: UnplannedAnswer,
+    (stored, coding): (ContentCoding, ContentCoding),
+    primary: Primary,
+) -> UnplannedAnswer {
+    let (core, permit) = (&tx.core, CodingPermit::take(&tx.core));
+    let head = || ResponseHead { fields: answer.fields.view().to_fields(), ..ResponseHead::new(answer.status) };
+    let encodings = primary.encodings();
+    match core.shared.cache.encoding(&encodings, coding, (primary.key(), core.index), head) {
+        EncodingAnswer::Made(object) => {
+            let (facts, fields) = (object.facts(), UnplannedFields::Rendered(Rendered::Object(Arc::clone(&object))));
+            let body = AnswerBody::Object { object, leased: None, slices: None };
+            match answer.fields {
+                UnplannedFields::Rendered(_) => UnplannedAnswer { fields, facts, body, ..answer },
+                _ => recoded(tx, UnplannedAnswer { facts, ..answer }, coding, |_| body),
+            }
+        }
+        EncodingAnswer::UnderWay(follower) => {
+            recoded(tx, answer, coding, |_| AnswerBody::Follower { follower, length: None })
+        }
+        EncodingAnswer::Make(draft, follower) => {
+            let (Some(permit), Ok(work)) = (permit, work(tx, stored, coding)) else { return answer };
+            recoded(tx, answer, coding, |body| {
+                let body = AnswerBody::Filtered { body: Box::new(body), work, length: None };
+                encoding_task::spawn(draft, body.whole(), (primary, permit));
+                AnswerBody::Follower { follower, length: None }
+            })
+        }
+        EncodingAnswer::None => answer,
+    }
+}
+
+/// For this client alone.
+fn of_one(
+    tx: &Transaction,
+    answer: UnplannedAnswer,
+    (stored, coding): (ContentCoding, ContentCoding),
+) -> UnplannedAnswer {
+    match work(tx, stored, coding) {
+        Ok(work) => {
+            recoded(tx, answer, coding, |body| AnswerBody::Filtered { body: Box::new(body), work, length: None })
+        }
+        Err(_) => answer,
+    }
+}
+
+/// What leads from one coding to another.
+fn work(tx: &Transaction, from: ContentCoding, to: ContentCoding) -> Result<FilterWork, String> {
+    let decode = coding_of(from).map(FilterKind::Decode);
+    let encode = coding_of(to).map(|coding| FilterKind::Encode(coding, quick_level(coding)));
+    let kinds: Vec<FilterKind> = decode.into_iter().chain(encode).collect();
+    let chain = FilterChain::counted(&tx.core.counters, &kinds, coding::Bounds::USUAL)?;
+    Ok(FilterWork::new(chain, &tx.core.shared.coding_threads))
+}
+
+/// The answer with other bytes, and fields that say so.
+fn recoded(
+    tx: &Transaction,
+    answer: UnplannedAnswer,
+    coding: ContentCoding,
+    change: impl FnOnce(AnswerBody) -> AnswerBody,
+) -> UnplannedAnswer {
+    let recode = |mut fields: Fields| {
+        content_coding::recode(&mut fields, coding);
+        fields
+    };
+    let fields = match answer.fields {
+        UnplannedFields::Rendered(rendered) => {
+            let mut fields = recode(rendered.fields().to_fields());
+            if let Rendered::Object(object) = &rendered {
+                // Which the rendered head has.
+                stored_head::push_via(&mut fields, object.response().version, &tx.site);
+            }
+            UnplannedFields::Own(fields)
+        }
+        UnplannedFields::Shared(head) => {
+            let mut head = (*head).clone();
+            content_coding::recode(&mut head.fields, coding);
+            UnplannedFields::Shared(Arc::new(head))
+        }
+        UnplannedFields::Own(fields) => UnplannedFields::Own(recode(fields)),
+        UnplannedFields::Complete(fields) => UnplannedFields::Complete(recode(fields)),
+    };
+    UnplannedAnswer { fields, body: change(answer.body), ..answer }
+}

@@ -1,0 +1,217 @@
+//! Which coding of a representation answers who takes these codings: the one place that decides it (RFC 9110 §12.5.3).
+//!
+//! What is there already goes before what would have to be made; of what has to be made, what is made quickly goes first. So the
+//! first who asks has something short at once, and who asks again the shortest there is.
+
+use cache::EncodingState;
+use message::{FieldName, FieldsView, Status};
+use rules::{AcceptedCodings, ContentCoding, ResponseDirectives, content_coding};
+use wire::has_length;
+
+use crate::compress_settings::CompressSettings;
+
+/// In which order codings are made that somebody waits for.
+const QUICKEST_FIRST: [ContentCoding; 3] = [ContentCoding::Zstd, ContentCoding::Gzip, ContentCoding::Brotli];
+
+/// What can be made of a representation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Codable<'a> {
+    /// In which coding it is.
+    pub(crate) stored: ContentCoding,
+    /// Into which others it can be brought, the dearest first; its text always can be had.
+    codings: &'a [ContentCoding],
+}
+
+/// What answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodingChoice {
+    /// The representation as it is. `is_final`: nothing better will come.
+    AsItIs { is_final: bool },
+    /// What was made of it.
+    Made { coding: ContentCoding, is_final: bool },
+    /// It is to be made.
+    Make(ContentCoding),
+}
+
+impl<'a> Codable<'a> {
+    /// `length`: of the body, if it is known. `None`: it goes out as it is, whoever asks.
+    pub(crate) fn of(
+        settings: &'a CompressSettings,
+        status: Status,
+        fields: FieldsView<'_>,
+        length: Option<u64>,
+    ) -> Option<Codable<'a>> {
+        if status == Status::PARTIAL_CONTENT || !has_length(status) {
+            return None;
+        }
+        let stored = ContentCoding::said_by(fields)?;
+        let is_of_size = length.is_none_or(|length| {
+            length <= settings.bytes_max && (stored != ContentCoding::Identity || length >= settings.bytes_min)
+        });
+        let is_worth_it = || {
+            let content_type = fields.get(FieldName::ContentType).unwrap_or_default();
+            content_coding::is_among_types(content_type, &settings.types)
+                && !ResponseDirectives::parse(fields).no_transform
+        };
+        let codings = if is_of_size && is_worth_it() { &settings.codings[..] } else { &[] };
+        (stored != ContentCoding::Identity || !codings.is_empty()).then_some(Codable { stored, codings })
+    }
+
+    /// `states`: of what was made of it, at the places of their numbers.
+    pub(crate) fn choose(
+        &self,
+        accepted: AcceptedCodings,
+        states: [EncodingState; ContentCoding::ALL.len()],
+    ) -> CodingChoice {
+        let can_be = |coding: ContentCoding| {
+            coding == self.stored
+                || states[coding as usize] != EncodingState::Pointless
+                    && (coding == ContentCoding::Identity || self.codings.contains(&coding))
+        };
+        let rank = |coding: ContentCoding| if can_be(coding) { accepted.rank(coding) } else { 0 };
+        let dearest = ContentCoding::ALL.map(rank).into_iter().max().unwrap_or(0);
+        if dearest == 0 {
+            // Nothing that it takes can be had: better something than nothing (RFC 9110 §12.5.3).
+            return CodingChoice::AsItIs { is_final: true };
+        }
+        let is_dearest = |coding: ContentCoding| rank(coding) == dearest;
+        let is_there = |coding: ContentCoding| coding == self.stored || states[coding as usize] == EncodingState::Made;
+        let in_order = || {
+            let unlisted = (!self.codings.contains(&self.stored)).then_some(self.stored);
+            let coded =
+                self.codings.iter().copied().chain(unlisted).filter(|&coding| coding != ContentCoding::Identity);
+            coded.chain([ContentCoding::Identity]).filter(|&coding| is_dearest(coding))
+        };
+        match in_order().find(|&coding| is_there(coding)) {
+            Some(there) => {
+                let is_final = in_order().next() == Some(there);
+                match there == self.stored {
+                    true => CodingChoice::AsItIs { is_final },
+                    false => CodingChoice::Made { coding: there, is_final },
+                }
+            }
+            None => {
+                let quickest = QUICKEST_FIRST.into_iter().find(|&coding| is_dearest(coding));
+                CodingChoice::Make(quickest.unwrap_or(ContentCoding::Identity))
+            }
+        }
+    }
+
+    /// The coding that is worth being made in idle time, for who is answered by something else.
+    pub(crate) fn worth_making(&self, accepted: AcceptedCodings) -> Option<ContentCoding> {
+        let dearest = self.codings.iter().map(|&coding| accepted.rank(coding)).max()?;
+        self.codings.iter().copied().find(|&coding| dearest > 0 && accepted.rank(coding) == dearest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use message::Fields;
+    use rules::ContentCoding::{Brotli, Gzip, Identity, Zstd};
+
+    use super::*;
+
+    fn fields(lines: &[(&str, &str)]) -> Fields {
+        let mut fields = Fields::default();
+        lines.iter().for_each(|(name, value)| fields.push_named(name.as_bytes(), value.as_bytes()));
+        fields
+    }
+
+    fn accepted(text: &str) -> AcceptedCodings {
+        AcceptedCodings::of(fields(&[("Accept-Encoding", text)]).view())
+    }
+
+    fn states(made: &[ContentCoding], pointless: &[ContentCoding]) -> [EncodingState; 4] {
+        ContentCoding::ALL.map(|coding| match coding {
+            coding if made.contains(&coding) => EncodingState::Made,
+            coding if pointless.contains(&coding) => EncodingState::Pointless,
+            _ => EncodingState::Free,
+        })
+    }
+
+    const AS_IT_IS: CodingChoice = CodingChoice::AsItIs { is_final: true };
+    const BROWSER: &str = "gzip, deflate, br, zstd";
+
+    fn check(stored: ContentCoding, accepts: &str, made: &[ContentCoding], expect: CodingChoice) {
+        let codable = Codable { stored, codings: &[Brotli, Zstd, Gzip] };
+        assert_eq!(codable.choose(accepted(accepts), states(made, &[])), expect, "{stored:?} {accepts:?} {made:?}");
+    }
+
+    #[test]
+    fn what_is_to_be_made_is_made_quickly() {
+        check(Identity, BROWSER, &[], CodingChoice::Make(Zstd));
+        check(Identity, "gzip, deflate, br", &[], CodingChoice::Make(Gzip));
+        check(Identity, "br", &[], CodingChoice::Make(Brotli));
+        check(Gzip, "identity", &[], CodingChoice::Make(Identity));
+        check(Brotli, "gzip", &[], CodingChoice::Make(Gzip));
+    }
+
+    #[test]
+    fn what_is_there_goes_first_and_the_dearest_of_it_before_the_others() {
+        check(Identity, BROWSER, &[Zstd], CodingChoice::Made { coding: Zstd, is_final: false });
+        check(Identity, BROWSER, &[Zstd, Brotli], CodingChoice::Made { coding: Brotli, is_final: true });
+        check(Identity, "gzip", &[Gzip, Brotli], CodingChoice::Made { coding: Gzip, is_final: true });
+        check(Gzip, BROWSER, &[], CodingChoice::AsItIs { is_final: false });
+        check(Brotli, BROWSER, &[Gzip], AS_IT_IS);
+        check(Gzip, "identity", &[Identity], CodingChoice::Made { coding: Identity, is_final: true });
+    }
+
+    #[test]
+    fn a_client_s_weights_count_before_what_is_there() {
+        check(Identity, "gzip;q=1, br;q=0.5", &[Brotli], CodingChoice::Make(Gzip));
+        check(Identity, "identity, gzip;q=0.5", &[Gzip], AS_IT_IS);
+        check(Identity, "", &[Gzip], AS_IT_IS);
+        check(Gzip, "identity;q=0.5, gzip", &[], AS_IT_IS);
+    }
+
+    #[test]
+    fn where_nothing_that_it_takes_can_be_had_it_gets_what_is_there() {
+        check(Identity, "*;q=0", &[Gzip], AS_IT_IS);
+        let codable = Codable { stored: Gzip, codings: &[] };
+        assert_eq!(codable.choose(accepted("br, identity;q=0"), states(&[], &[])), AS_IT_IS);
+    }
+
+    #[test]
+    fn what_was_pointless_is_not_made_again() {
+        let codable = Codable { stored: Identity, codings: &[Brotli, Zstd, Gzip] };
+        let choose = |made: &[ContentCoding], pointless: &[ContentCoding]| {
+            codable.choose(accepted(BROWSER), states(made, pointless))
+        };
+        assert_eq!(choose(&[], &[Zstd]), CodingChoice::Make(Gzip));
+        assert_eq!(choose(&[], &[Zstd, Gzip, Brotli]), AS_IT_IS);
+        assert_eq!(choose(&[Zstd], &[Brotli]), CodingChoice::Made { coding: Zstd, is_final: true });
+    }
+
+    #[test]
+    fn texts_of_some_size_are_worth_it() {
+        let settings = CompressSettings::default();
+        let codings = |status: u16, lines: &[(&str, &str)], length| {
+            let fields = fields(lines);
+            Codable::of(&settings, Status(status), fields.view(), length).map(|codable| codable.codings.len())
+        };
+        let html = ("Content-Type", "text/html; charset=utf-8");
+        let gzip = ("Content-Encoding", "gzip");
+        assert_eq!(codings(200, &[html], Some(1_024)), Some(3));
+        assert_eq!(codings(404, &[html], None), Some(3));
+        assert_eq!(codings(200, &[html], Some(1_023)), None);
+        assert_eq!(codings(200, &[html], Some(9 << 20)), None);
+        assert_eq!(codings(206, &[html], Some(2_000)), None);
+        assert_eq!(codings(304, &[html], None), None);
+        assert_eq!(codings(200, &[("Content-Type", "image/png")], Some(2_000)), None);
+        assert_eq!(codings(200, &[], Some(2_000)), None);
+        assert_eq!(codings(200, &[html, ("Cache-Control", "no-transform")], Some(2_000)), None);
+        assert_eq!(codings(200, &[html, ("Content-Encoding", "deflate")], Some(2_000)), None);
+        // What came in a coding can always be had as it was before.
+        assert_eq!(codings(200, &[html, gzip], Some(100)), Some(3));
+        assert_eq!(codings(200, &[("Content-Type", "image/png"), gzip], Some(2_000)), Some(0));
+        assert_eq!(codings(200, &[html, gzip, ("Cache-Control", "no-transform")], Some(2_000)), Some(0));
+    }
+
+    #[test]
+    fn the_dearest_that_a_client_takes_is_worth_being_made() {
+        let codable = Codable { stored: Identity, codings: &[Brotli, Zstd, Gzip] };
+        assert_eq!(codable.worth_making(accepted(BROWSER)), Some(Brotli));
+        assert_eq!(codable.worth_making(accepted("zstd, gzip")), Some(Zstd));
+        assert_eq!(codable.worth_making(accepted("")), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! How hard a coding is tried, and which coder makes it.
+
+use coding::Coding;
+use rules::ContentCoding;
+
+use crate::limits::BROTLI_BEST_BYTES_MAX;
+
+/// How hard each coding is tried while somebody waits.
+pub(crate) const fn quick_level(coding: Coding) -> u8 {
+    match coding {
+        Coding::Gzip => 5,
+        Coding::Brotli => 4,
+        Coding::Zstd => 3,
+    }
+}
+
+/// `None`: as it is.
+pub(crate) const fn coding_of(coding: ContentCoding) -> Option<Coding> {
+    match coding {
+        ContentCoding::Identity => None,
+        ContentCoding::Gzip => Some(Coding::Gzip),
+        ContentCoding::Brotli => Some(Coding::Brotli),
+        ContentCoding::Zstd => Some(Coding::Zstd),
+    }
+}
+
+/// How hard each coding is tried where nobody waits.
+pub(crate) const fn best_level(coding: Coding, length: u64) -> u8 {
+    match coding {
+        Coding::Gzip => 9,
+        Coding::Brotli if length <= BROTLI_BEST_BYTES_MAX => 11,
+        Coding::Brotli => 9,
+        Coding::Zstd => 19,
+    }
+}

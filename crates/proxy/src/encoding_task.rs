@@ -1,0 +1,66 @@
+//! The making of an encoding: a task that reads a response through filters, and writes what comes of it where whoever asks for it
+//! follows.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+
+use cache::{EncodingDraft, Failure};
+
+use crate::body::{Body, BodyEvent, Wanted};
+use crate::coded_answer::Primary;
+use crate::core::Core;
+use crate::filtered_source::BROKEN;
+use crate::limits::CODINGS_AT_ONCE_MAX;
+use crate::send_outcome::End;
+
+/// A core makes so many encodings at a time and no more: each takes memory for what it remembers of its text.
+pub(crate) struct CodingPermit(Rc<Core>);
+
+impl CodingPermit {
+    pub(crate) fn take(core: &Rc<Core>) -> Option<CodingPermit> {
+        let under_way = core.codings_under_way.get();
+        (under_way < CODINGS_AT_ONCE_MAX).then(|| {
+            core.codings_under_way.set(under_way + 1);
+            CodingPermit(Rc::clone(core))
+        })
+    }
+}
+
+impl Drop for CodingPermit {
+    fn drop(&mut self) {
+        self.0.codings_under_way.set(self.0.codings_under_way.get() - 1);
+    }
+}
+
+/// Makes the encoding of what `body` brings, which comes of `primary`.
+pub(crate) fn spawn(draft: EncodingDraft, body: Body, by: (Primary, CodingPermit)) {
+    tokio::task::spawn_local(make(draft, body, by));
+}
+
+async fn make(mut draft: EncodingDraft, mut body: Body, (primary, _permit): (Primary, CodingPermit)) {
+    let mut queue = VecDeque::new();
+    loop {
+        poll_fn(|cx| draft.poll_room(cx)).await;
+        if draft.is_for_nobody() {
+            return;
+        }
+        let event = poll_fn(|cx| body.poll_bytes(&mut queue, cx, Wanted::Bytes)).await;
+        queue.drain(..).for_each(|piece| draft.append(piece));
+        match event {
+            BodyEvent::More => {}
+            BodyEvent::End(_) => {
+                draft.land(primary.stored().as_ref());
+                return;
+            }
+            BodyEvent::Broken(end) => {
+                let token = if let End::Cut(token) = end { token } else { "encoding-broken" };
+                let text = "what the encoding is made of broke off, or is not in the coding that its head names".into();
+                // What cannot be read now cannot be later.
+                draft.abort(Failure { status: 502, token, text, remember_ms: 0 }, token == BROKEN);
+                return;
+            }
+            BodyEvent::Pages => unreachable!("bytes are asked for"),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What a page includes: a request of its own for each part, made of the one for the page, which goes through the whole story and gives its
+//! answer to the page.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use esi::{Target, VariableName, Variables};
+use message::{Authority, FieldName, Fields, Method, RequestHead, TargetForm, Version};
+
+use crate::assembly::{Includer, PageBounds};
+use crate::client_identity::ClientIdentity;
+use crate::core::Core;
+use crate::included::{self, Fragment};
+use crate::page_budget::{PageBudget, PlaceInPage};
+use crate::page_variables;
+use crate::part_maker::PartMaker;
+use crate::records::RecordKind;
+use crate::site::Site;
+use crate::transaction::{BeginIncluded, Step, Transaction};
+
+/// What the requests for a page's parts are made of.
+pub(crate) struct PageParts {
+    core: Rc<Core>,
+    site: Arc<Site>,
+    client: ClientIdentity,
+    maker: PartMaker,
+    /// The request for the page, as its client sent it.
+    original: Rc<RequestHead>,
+    /// Where the page is, for addresses that begin there.
+    base: Vec<u8>,
+    level: u32,
+    budget: Rc<PageBudget>,
+    begin: BeginIncluded,
+}
+
+/// Why a part is not asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeftOut {
+    Depth(u32),
+    Count(u32),
+    Address,
+    Host,
+}
+
+impl LeftOut {
+    /// For the page's line in the log.
+    const fn token(self) -> &'static str {
+        match self {
+            LeftOut::Depth(_) => "esi-depth",
+            LeftOut::Count(_) => "esi-count",
+            LeftOut::Address => "esi-address",
+            LeftOut::Host => "esi-host",
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeftOut::Depth(depth_max) => write!(f, "ESI depth limit reach (param max_esi_depth = {depth_max})"),
+            LeftOut::Count(parts_max) => write!(f, "ESI: a page includes no more than {parts_max} others"),
+            LeftOut::Address => f.write_str("ESI 1.0 <esi:include> invalid src= URL"),
+            LeftOut::Host => f.write_str("ESI: parts of this host may not be asked for"),
+        }
+    }
+}
+
+impl PageParts {
+    /// `begin`: how each of them is begun.
+    pub(crate) fn of(tx: &Transaction, begin: BeginIncluded) -> PageParts {
+        let (maker, original) = PartMaker::of(tx);
+        PageParts {
+            core: Rc::clone(&tx.core),
+            site: Arc::clone(&tx.site),
+            client: tx.client,
+            maker,
+            original,
+            base: tx.head.request().path.to_vec(),
+            level: tx.place_in_page.level,
+            budget: Rc::clone(tx.place_in_page.budget()),
+            begin,
+        }
+    }
+
+    /// What is asked for, if it may be.
+    fn request(&self, src: &[u8]) -> Result<RequestHead, LeftOut> {
+        let limits = &self.site.settings.limits;
+        if self.level >= limits.esi_depth_max {
+            return Err(LeftOut::Depth(limits.esi_depth_max));
+        }
+        let target = Target::of(src, &self.base).map_err(|_| LeftOut::Address)?;
+        let original = self.original.request();
+        let named = target.host.as_deref().map(|host| (host, Authority::parse(host, original.scheme)));
+        let is_own = named.as_ref().is_none_or(|(_, host)| host.as_ref() == Some(&original.authority));
+        let settings = &self.site.settings.esi;
+        if let Some((_, host)) = named.as_ref().filter(|_| !is_own)
+            && !self.maker.allows(settings, host.as_ref())
+        {
+            return Err(LeftOut::Host);
+        }
+        if !self.budget.take_part(limits.esi_parts_max) {
+            return Err(LeftOut::Count(limits.esi_parts_max));
+        }
+        let mut fields = Fields::default();
+        for field in original.fields.iter().filter(|field| !is_of_the_page(field.name)) {
+            let is_replaced = named.is_some() && field.name == FieldName::Host;
+            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, is_own) {
+                fields.push_named(field.name_text, field.value);
+            }
+        }
+        if let Some((host, _)) = &named {
+            fields.push(FieldName::Host, host);
+        }
+        let (path, query) = match target.path.iter().position(|byte| *byte == b'?') {
+            Some(at) => (&target.path[..at], Some(&target.path[at + 1..])),
+            None => (&target.path[..], None),
+        };
+        let authority = named.and_then(|(_, host)| host).unwrap_or_else(|| original.authority.clone());
+        let (method, method_text, version) = (Method::Get, &b"GET"[..], Version::Http11);
+        let form = TargetForm::Origin;
+        let part = message::Request { method, method_text, version, form, authority, path, query, ..original };
+        Ok(message::Request { fields: fields.view(), ..part }.to_head())
+    }
+}
+
+/// What was said of the page, and not of what it includes.
+fn is_of_the_page(name: FieldName) -> bool {
+    rules::conditions::is_condition(name)
+        || matches!(
+            name,
+            FieldName::Range
+                | FieldName::IfRange
+                | FieldName::AcceptEncoding
+                | FieldName::ContentLength
+                | FieldName::TransferEncoding
+                | FieldName::Expect
+        )
+}
+
+impl Variables for PageParts {
+    fn value(&self, name: VariableName, key: Option<&[u8]>) -> Option<Vec<u8>> {
+        page_variables::value(&self.original.request(), name, key)
+    }
+}
+
+impl Includer for PageParts {
+    fn begin(&self, src: &[u8]) -> Option<Fragment> {
+        let head = match self.request(src) {
+            Ok(head) => head,
+            Err(left_out) => {
+                self.budget.note(left_out.token());
+                if let Some(records) = self.maker.records() {
+                    records.write(RecordKind::VclError, format_args!("{left_out}"));
+                }
+                return None;
+            }
+        };
+        self.core.counters.esi_requests.add(1);
+        let place = PlaceInPage::beneath(self.level, Rc::clone(&self.budget));
+        let policy = self.maker.policy((&self.core, &self.site), &head, place.level);
+        let tx = Transaction::included((&self.core, &self.site), policy, head, self.client, place);
+        let (client, fragment) = included::pair();
+        (self.begin)(tx, client, Step::Receive);
+        Some(fragment)
+    }
+
+    fn bounds(&self) -> PageBounds {
+        let limits = &self.site.settings.limits;
+        PageBounds {
+            ahead_max: limits.esi_ahead_max,
+            bytes_max: limits.esi_page_bytes_max,
+            wait_max: limits.esi_wait_max,
+        }
+    }
+
+    fn judges(&self) -> bool {
+        self.maker.judges(&self.site)
+    }
+}
