@@ -14,7 +14,7 @@ use crate::draft::at_rest;
 use crate::encoding_head::{encoding_parts, recoded};
 use crate::encodings::Encodings;
 use crate::failure::Failure;
-use crate::flight::{End, Fits, Flight, FlightHead, Notifier};
+use crate::flight::{End, Fits, Flight, FlightHead, Inner, Notifier};
 use crate::flight_body::FlightBody;
 use crate::flight_state::FlightState;
 use crate::kept_head::KeptHead;
@@ -93,6 +93,11 @@ impl EncodingDraft {
                 inner.window_bytes().is_none_or(|held| held < max) || inner.readers.count() == 0
             })
         })
+    }
+
+    /// Ready when nobody reads any more, and nobody has left content of what is kept.
+    pub fn poll_abandoned(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.flight.with(|inner| inner.poll_writer(cx, Inner::is_abandoned))
     }
 
     /// Is it neither kept nor read?

@@ -136,9 +136,11 @@ pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer 
     let (fields, length) = (answer.fields.view(), answer.body.length());
     let Some(codable) = Codable::of(compression.settings, answer.status, fields, length) else { return answer };
     let primary = Primary::of(&answer);
-    if primary.is_none() && matches!(answer.body, AnswerBody::Object { .. }) {
-        return answer;
-    }
+    // What lies in slices or on a disk is taken out of its coding for who does not take that, and put into none.
+    let codable = match &answer.body {
+        AnswerBody::Object { .. } if primary.is_none() => codable.of_text_alone(),
+        _ => codable,
+    };
     let states = primary.as_ref().map_or_else(|| states(None), Primary::states);
     let (stored, accepted) = (codable.stored, AcceptedCodings::of(request.fields));
     match (codable.choose(accepted, states), primary) {

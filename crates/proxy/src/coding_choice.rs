@@ -57,6 +57,11 @@ impl<'a> Codable<'a> {
         (stored != ContentCoding::Identity || !codings.is_empty()).then_some(Codable { stored, codings })
     }
 
+    /// The same where nothing but its text can be had of it.
+    pub(crate) fn of_text_alone(self) -> Codable<'static> {
+        Codable { stored: self.stored, codings: &[] }
+    }
+
     /// `states`: of what was made of it, at the places of their numbers.
     pub(crate) fn choose(
         &self,

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 use cache::{EncodingDraft, Failure};
 
@@ -45,7 +46,16 @@ async fn make(mut draft: EncodingDraft, mut body: Body, (primary, _permit): (Pri
         if draft.is_for_nobody() {
             return;
         }
-        let event = poll_fn(|cx| body.poll_bytes(&mut queue, cx, Wanted::Bytes)).await;
+        let is_under_way = primary.stored().is_none();
+        let event = poll_fn(|cx| {
+            // Nobody reads on, and the fetch that we would keep going may be without end.
+            if is_under_way && draft.poll_abandoned(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            body.poll_bytes(&mut queue, cx, Wanted::Bytes).map(Some)
+        })
+        .await;
+        let Some(event) = event else { return };
         queue.drain(..).for_each(|piece| draft.append(piece));
         match event {
             BodyEvent::More => {}

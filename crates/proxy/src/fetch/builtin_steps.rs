@@ -226,8 +226,9 @@ pub(crate) fn store_as(
 ) -> Result<StoreAs, WhyNotStored> {
     let (facts, partial) = *storable.as_ref().map_err(|why| *why)?;
     let fields = head.fields.view();
-    // In whatever coding it lies, it answers in any other.
-    let is_brought_into_others = fetch.compression().is_some() && ContentCoding::said_by(fields).is_some();
+    // In whatever coding it lies, it answers in any other; of a part nothing can be made.
+    let is_brought_into_others =
+        partial.is_none() && fetch.compression().is_some() && ContentCoding::said_by(fields).is_some();
     let others = |spec: VarySpec| match is_brought_into_others {
         true => spec.without(FieldName::AcceptEncoding),
         false => Some(spec),

@@ -259,3 +259,32 @@ fn two_who_ask_at_once_read_what_is_made_for_one() {
     assert_eq!((texts, asked), ([page(), page()], 1));
     assert_eq!(story.core.shared.cache.stats().encodings_made, 1);
 }
+
+#[test]
+fn what_lies_in_slices_is_taken_out_of_its_coding_for_who_does_not_take_that() {
+    let story = bodies_in_slices::in_slices();
+    story.origin([origin_page(
+        &["Cache-Control: max-age=60", "ETag: \"a\"", "Accept-Ranges: bytes"],
+        ContentCoding::Gzip,
+    )]);
+    for (accepts, coding) in [("gzip", "gzip"), ("identity", ""), ("br", ""), ("gzip", "gzip")] {
+        let reply = story.get("/", &[&format!("Accept-Encoding: {accepts}")]);
+        assert_eq!(reply.field("content-encoding"), coding, "{accepts}");
+        assert_eq!(text_of(bytes(&reply), coding), page(), "{accepts}");
+    }
+}
+
+#[test]
+fn a_part_answers_those_alone_who_take_what_it_was_asked_in() {
+    let story = Story::with(|settings| settings.limits.range_ahead_bytes_max = 5);
+    let part = |coding: &[&str], text: &str| {
+        let lines =
+            ["Cache-Control: max-age=60", "ETag: \"a\"", "Content-Range: bytes 10-11/40", "Vary: Accept-Encoding"];
+        answer(206, &[&lines, coding].concat(), text)
+    };
+    story.origin([part(&["Content-Encoding: gzip"], "zz"), part(&[], "aa")]);
+    for (accepts, body, asked) in [("gzip", "zz", 1), ("gzip", "zz", 0), ("identity", "aa", 1), ("gzip", "zz", 0)] {
+        let reply = story.get("/", &[&format!("Accept-Encoding: {accepts}"), "Range: bytes=10-11"]);
+        assert_eq!((reply.status(), reply.body(), reply.asked().len()), (206, body, asked), "{accepts}");
+    }
+}
