@@ -18,7 +18,7 @@ pub fn run(data: &[u8]) {
         assert_eq!(chosen, slowly_preferred(&said, offered), "{said:?} of {offered:?}");
         for coding in *offered {
             let is_named = names(fields.view().get_all(FieldName::AcceptEncoding), coding);
-            let is_wanted = said.iter().any(|said| said.is_of(coding) && said.weight > Some(0));
+            let is_wanted = said.iter().any(|said| said.is_of(coding) && said.is_wanted);
             assert_eq!(is_named, is_wanted, "{said:?} of {}", coding.escape_ascii());
         }
     }
@@ -38,6 +38,8 @@ struct Said {
     name: Vec<u8>,
     /// In thousandths; none where it cannot be read.
     weight: Option<u32>,
+    /// By its first `q=`, wherever that stands, as a VCL's is read: none, or one that is more than nothing.
+    is_wanted: bool,
 }
 
 impl Said {
@@ -51,7 +53,17 @@ impl Said {
             None => Some(1_000),
             Some(parameter) => String::from_utf8(parameter).ok().and_then(|text| weight(text.strip_prefix("q=")?)),
         };
-        Said { name, weight }
+        let parameters = member.split(|b| *b == b';').skip(1).map(|part| part.trim_ascii());
+        let number = parameters.filter(|part| part.starts_with(b"q=")).map(|part| part[2..].to_vec()).next();
+        let is_wanted = number.is_none_or(|number| {
+            let mut points = 0;
+            let number = number.into_iter().take_while(|b| {
+                points += usize::from(*b == b'.');
+                b.is_ascii_digit() || *b == b'.' && points == 1
+            });
+            number.filter(|b| *b != b'0' && *b != b'.').count() > 0
+        });
+        Said { name, weight, is_wanted }
     }
 
     fn is_of(&self, coding: &[u8]) -> bool {

@@ -30,6 +30,7 @@
 //!     forward: ForwardSettings::default(),
 //!     memcached: Vec::new(),
 //!     policy: PolicySettings::default(),
+//!     compress: CompressSettings::default(),
 //!     esi: EsiSettings::default(),
 //!     vcl: VclParameters::default(),
 //!     limits: Limits::default(),

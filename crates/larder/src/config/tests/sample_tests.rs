@@ -106,7 +106,8 @@ fn the_sample_has_every_key_and_no_other() {
             &no_origins,
             &no_us,
             "`http2` is for https:// URLs",
-            "/dev/null: there is no certificate in it"
+            "/dev/null: there is no certificate in it",
+            "[compress] says nothing beside a VCL, which decides by itself what is compressed"
         ]
     );
 }
