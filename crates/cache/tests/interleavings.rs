@@ -249,7 +249,7 @@ fn a_ban_that_was_worked_off_has_missed_nothing() {
             site.version.store(2, SeqCst);
             site.cache.ban(Arc::new(All(false)), at(1_000));
             let fields = fields_of(&[]);
-            if let Some(object) = hot.get(site.key(), &request(&fields)) {
+            if let Some(object) = hot.get(site.key(), Default::default(), &request(&fields)) {
                 assert_eq!(body_of(object)[0], 2, "a hot table missed a ban");
             }
             while !site.cache.work_off_bans(200).is_idle {}

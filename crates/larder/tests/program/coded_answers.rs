@@ -129,6 +129,7 @@ mod tests {
         });
         site.wait_for_brotli();
         let asked = std::fs::read_to_string(site.folder.join("access.log")).unwrap();
-        assert_eq!(asked.lines().filter(|line| line.ends_with("GET 200")).count(), FILES.len(), "{asked}");
+        // What is asked for over http:// and over https:// are two things.
+        assert_eq!(asked.lines().filter(|line| line.ends_with("GET 200")).count(), 2 * FILES.len(), "{asked}");
     }
 }
