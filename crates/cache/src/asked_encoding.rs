@@ -103,7 +103,7 @@ impl Cache {
     ) -> bool {
         let is_made_of_text = ContentCoding::said_by(primary.fields()) == Some(ContentCoding::Identity);
         if is_made_of_text && object.body_len() >= primary.body_len() {
-            encodings.break_promise(coding, true);
+            encodings.note_pointless(coding);
             return false;
         }
         let mut eviction = self.eviction.lock();

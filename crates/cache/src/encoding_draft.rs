@@ -12,7 +12,7 @@ use crate::ban_list::Trial;
 use crate::cache::Cache;
 use crate::draft::at_rest;
 use crate::encoding_head::{encoding_parts, recoded};
-use crate::encodings::Encodings;
+use crate::encodings::{EncodingUnderWay, Encodings};
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead, Inner, Notifier};
 use crate::flight_body::FlightBody;
@@ -74,8 +74,14 @@ impl EncodingDraft {
         }
     }
 
+    /// Its place is for others again.
+    fn withdraw(&self, for_good: bool) {
+        let under_way: EncodingUnderWay = Arc::clone(&self.flight) as EncodingUnderWay;
+        self.encodings.withdraw(self.coding, &under_way, for_good);
+    }
+
     fn give_up_keeping(&mut self) {
-        self.encodings.break_promise(self.coding, false);
+        self.withdraw(false);
         let ((), wakes) = self.flight.change(|inner| {
             if matches!(inner.state, FlightState::Described | FlightState::Filling) {
                 inner.state.step(FlightState::Overflowed);
@@ -113,7 +119,7 @@ impl EncodingDraft {
             self.cache.keep_encoding((&self.encodings, self.coding), object, primary)
         });
         if made.is_none() {
-            self.encodings.break_promise(self.coding, false);
+            self.withdraw(false);
         }
         let held = (std::mem::replace(&mut self.charge, self.cache.account().charge(0)), None);
         let ((), wakes) = self.flight.change(|inner| {
@@ -159,7 +165,7 @@ impl EncodingDraft {
         if !std::mem::replace(&mut self.is_open, false) {
             return;
         }
-        self.encodings.break_promise(self.coding, for_good);
+        self.withdraw(for_good);
         let ((), wakes) = self.flight.change(|inner| inner.truncate(failure));
         wakes.send(&self.flight);
     }

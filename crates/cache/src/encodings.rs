@@ -116,7 +116,22 @@ impl Encodings {
     pub fn break_promise(&self, coding: ContentCoding, for_good: bool) {
         let mut places = self.places.lock();
         let place = &mut places.by_coding[coding as usize];
-        if matches!(place, Place::Promised | Place::UnderWay(_)) {
+        if matches!(place, Place::Promised) {
+            *place = if for_good { Place::Pointless } else { Place::Free };
+        }
+    }
+
+    /// It was made, and is no use: nobody is to try again.
+    pub(crate) fn note_pointless(&self, coding: ContentCoding) {
+        self.places.lock().by_coding[coding as usize] = Place::Pointless;
+    }
+
+    /// The same of one that was under way: this, and not what somebody has begun since it was given up.
+    pub(crate) fn withdraw(&self, coding: ContentCoding, under_way: &EncodingUnderWay, for_good: bool) {
+        let place = &mut self.places.lock().by_coding[coding as usize];
+        if let Place::UnderWay(known) = place
+            && Arc::ptr_eq(known, under_way)
+        {
             *place = if for_good { Place::Pointless } else { Place::Free };
         }
     }

@@ -126,11 +126,10 @@ impl Primary {
 pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer {
     let request = tx.head.request();
     let Some(compression) = tx.site.compression_of(&request, tx.backend) else { return answer };
-    let is_unknown = matches!(
-        answer.body,
-        AnswerBody::File(_) | AnswerBody::Bytes(_) | AnswerBody::Chunks(_) | AnswerBody::Assembled { .. }
-    );
-    if is_unknown || answer.body.is_bodiless_answer() {
+    // Files have their codings beside them, and what has gone through filters is in the one that it is to be in.
+    let is_of_origin =
+        matches!(answer.body, AnswerBody::Object { .. } | AnswerBody::Follower { .. } | AnswerBody::Origin(_));
+    if !is_of_origin || answer.body.is_bodiless_answer() {
         return answer;
     }
     let (fields, length) = (answer.fields.view(), answer.body.length());

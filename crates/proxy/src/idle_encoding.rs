@@ -29,15 +29,19 @@ pub(crate) fn begin(core: &Rc<Core>, primary: &Arc<Object>, (from, to): (Content
     let work = move || {
         let pieces = object.body().pieces(0, length);
         let made = recoded(pieces.into_iter().collect(), (from, to), length);
-        made.is_ok_and(|body| cache.add_encoding(&object, to, body))
+        let is_readable = made.is_ok();
+        if let Ok(body) = made {
+            cache.add_encoding(&object, to, body);
+        }
+        is_readable
     };
     let Ok(job) = shared.coding_threads.idle(length as usize, work) else {
         return encodings.break_promise(to, false);
     };
     tokio::task::spawn_local(async move {
-        // What came to nothing will not come to anything the next time.
-        let is_pointless = job.await != Ok(true);
-        encodings.break_promise(to, is_pointless);
+        // What cannot be read now cannot be later; what only found no room may find some.
+        let is_readable = job.await == Ok(true);
+        encodings.break_promise(to, !is_readable);
     });
 }
 

@@ -367,8 +367,9 @@ pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 /// How long a target that nobody asks for is kept, unless it is said otherwise.
 pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
 
-/// Encodings that a core makes at a time while somebody waits; who comes then has the response as it is.
-pub(crate) const CODINGS_AT_ONCE_MAX: usize = 64;
+/// Encodings that a core makes at a time while somebody waits; who comes then has the response as it is. Each coder holds some
+/// megabytes that are on nobody's account.
+pub(crate) const CODINGS_AT_ONCE_MAX: usize = 16;
 
 /// What was asked for again so often is worth being made as short as it gets, in idle time.
 pub(crate) const BETTER_AFTER_HITS: u32 = 2;

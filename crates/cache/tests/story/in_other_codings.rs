@@ -253,3 +253,23 @@ fn a_hot_table_knows_for_whom_it_remembers() {
     stage.cache.purge(key);
     assert!(found(&plain).is_none() && found(&gzip).is_none());
 }
+
+#[test]
+fn who_gave_up_keeping_takes_no_place_from_who_began_after() {
+    let stage = Stage::with(CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() });
+    let ticket = stage.miss("/");
+    let leader = ticket.follow(0);
+    let _landing = stage.describe(ticket, Some(storable(MINUTE_MS)), None);
+    let encodings = leader.encodings().expect("it is kept");
+    let begin = || match stage.cache.encoding(&encodings, Gzip, (stage.key("/"), 0), || ResponseHead::new(Status::OK)) {
+        EncodingAnswer::Make(draft, follower) => (draft, follower),
+        other => panic!("{other:?}"),
+    };
+    let (mut first, _reader) = begin();
+    let taken = stage.cache.account().charge(2 << 20);
+    first.append(Bytes::from(vec![1; 9_000]));
+    drop(taken);
+    let (_second, _other) = begin();
+    assert!(first.land(None).is_none());
+    assert_eq!(encodings.states()[Gzip as usize], EncodingState::UnderWay);
+}

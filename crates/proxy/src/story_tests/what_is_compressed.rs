@@ -5,6 +5,7 @@ use rules::ContentCoding;
 
 use super::*;
 use crate::coding_levels::coding_of;
+use crate::limits::CODINGS_AT_ONCE_MAX;
 use crate::settings::RouteCompression;
 
 const BROWSER: &str = "Accept-Encoding: gzip, deflate, br, zstd";
@@ -288,5 +289,19 @@ fn a_part_answers_those_alone_who_take_what_it_was_asked_in() {
     for (accepts, body, asked) in [("gzip", "zz", 2), ("gzip", "zz", 0), ("identity", "aa", 1), ("gzip", "zz", 0)] {
         let reply = story.get("/", &[&format!("Accept-Encoding: {accepts}"), "Range: bytes=10-11"]);
         assert_eq!((reply.status(), reply.body(), reply.asked().len()), (206, body, asked), "{accepts}");
+    }
+}
+
+#[test]
+fn who_comes_while_a_core_codes_as_much_as_it_may_has_the_response_as_it_is() {
+    let story = before(STORED);
+    for (under_way, coding) in [(CODINGS_AT_ONCE_MAX, ""), (CODINGS_AT_ONCE_MAX - 1, "zstd")] {
+        story.core.codings_under_way.set(under_way);
+        let reply = story.get("/", &[BROWSER]);
+        assert_eq!(
+            (reply.field("content-encoding"), story.core.codings_under_way.get()),
+            (coding.to_owned(), under_way)
+        );
+        assert_eq!(text_of(bytes(&reply), coding), page());
     }
 }
