@@ -3,12 +3,12 @@
 
 #[cfg(test)]
 mod tests {
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
     use crate::lane::{PATIENCE_MS, now_ms};
-    use crate::peer_process::Running;
+    use crate::peer_process::{Running, free_address};
     use crate::subject::{Kind, Setup, Subject, get};
 
     /// What the page is made of; its script says at last which of it has come.
@@ -40,12 +40,6 @@ addEventListener("load", () => {
     ];
     const SAID: &str =
         r#"parts: {"style":"rgb(1, 2, 3)","script":"ran","image":37,"frame":"framed","asked":"200 posted"}"#;
-
-    /// Two addresses that were free a moment ago.
-    fn free_addresses() -> [SocketAddr; 2] {
-        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a loopback port is free"));
-        listeners.map(|listener| listener.local_addr().expect("it is bound"))
-    }
 
     fn run(command: &mut Command) -> String {
         let done = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -110,7 +104,7 @@ addEventListener("load", () => {
     #[test]
     fn chromium_loads_pages_by_whole_urls_and_through_tunnels() {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{}", std::process::id()));
-        let [plain, secure] = free_addresses();
+        let [plain, secure] = [free_address(), free_address()];
         let _nginx = start_site(&folder, plain, secure);
         let forward_lines = format!("connect_ports = {}\n", secure.port());
         let extra_destination = Some(secure);

@@ -9,6 +9,7 @@ mod tests {
 
     use crate::lane::now_ms;
     use crate::lying_name_server::LyingNameServer;
+    use crate::peer_process::free_address;
     use crate::subject::{Kind, Setup, Subject, get};
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,8 +120,8 @@ mod tests {
     /// L09: who asks is told the name that it asked for, and nothing else.
     #[test]
     fn error_pages_tell_no_addresses_and_no_credentials() {
-        // Nobody listens there any more.
-        let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+        // Nobody listens there.
+        let closed = free_address();
         let names = LyingNameServer::start();
         let subject = proxy(closed, Setup { name_server: Some(names.address), ..Setup::default() });
         let mut stream = connect(&subject);

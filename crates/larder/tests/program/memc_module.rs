@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use crate::peer_process::{Running, wait_for};
+    use crate::peer_process::{Running, free_address, wait_for};
     use crate::recording_origin::RecordingOrigin;
     use crate::subject::{Kind, Setup, Subject};
 
@@ -106,8 +106,7 @@ mod tests {
     }
 
     fn nginx(directory: &Path, memcached: &Path) -> (Running, SocketAddr) {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.expect("a loopback port is free");
+        let address = free_address();
         let (place, socket) = (directory.display(), memcached.display());
         let numbers = "set $memc_flags $arg_flags; set $memc_exptime $arg_exptime;";
         let named = "set $memc_cmd $arg_cmd; set $memc_key $arg_key;";
