@@ -13,16 +13,29 @@ pub fn write_decimal(out: &mut Vec<u8>, value: u64) {
 /// Digits of the largest number.
 pub const DIGITS_MAX: usize = 20;
 
+/// All numbers of two digits: a division brings two at a time.
+const PAIRS: [[u8; 2]; 100] = {
+    let (mut pairs, mut at) = ([[0; 2]; 100], 0);
+    while at < pairs.len() {
+        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
+        at += 1;
+    }
+    pairs
+};
+
 /// The number's digits, at the end of the room given.
+#[inline]
 pub fn decimal(digits: &mut [u8; DIGITS_MAX], mut value: u64) -> &[u8] {
     let mut at = digits.len();
-    loop {
+    while value >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    // An even number of digits ends with nothing; nothing but that is a zero of its own.
+    if value > 0 || at == digits.len() {
         at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
+        digits[at] = b'0' + value as u8;
     }
     &digits[at..]
 }
@@ -60,7 +73,7 @@ mod tests {
 
     #[test]
     fn decimals_are_written_as_display_does() {
-        for value in [0, 9, 10, 6221, u64::MAX] {
+        for value in [0, 7, 9, 10, 99, 100, 105, 999, 1_000, 1_005, 6_221, 10_000, u64::MAX] {
             let mut out = Vec::new();
             write_decimal(&mut out, value);
             assert_eq!(out, value.to_string().as_bytes());

@@ -75,8 +75,9 @@ pub(crate) fn write_tail<F: HeadForm>(
     if has_length(object.status()) {
         F::number(out, CONTENT_LENGTH, object.length());
     }
-    F::number(out, AGE, object.age_s(now));
-    F::made(out, CACHE_STATUS, |out| write_hit_status(out, site, object, now));
+    let age_s = object.age_s(now);
+    F::number(out, AGE, age_s);
+    F::made(out, CACHE_STATUS, |out| write_hit_status(out, site, object, age_s));
     write_end::<F>(out, site, object.fields(), parsed);
 }
 
@@ -100,8 +101,8 @@ pub(crate) fn date(now: Now) -> [u8; rules::date::DATE_BYTES] {
 
 /// What Cache-Status says of a hit.
 #[inline]
-pub(crate) fn write_hit_status(out: &mut Vec<u8>, site: &Site, object: &Object, now: Now) {
-    let (age_s, lifetime_s) = (object.age_s(now), object.facts().lifetime_ms / 1000);
+pub(crate) fn write_hit_status(out: &mut Vec<u8>, site: &Site, object: &Object, age_s: u64) {
+    let lifetime_s = object.facts().lifetime_ms / 1000;
     out.extend_from_slice(site.hit_status.as_bytes());
     if age_s > lifetime_s {
         // RFC 9211 §2.4: negative when stale.

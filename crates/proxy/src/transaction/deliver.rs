@@ -320,7 +320,7 @@ fn stored(
         Some(how) => push_cache_status(&mut ours, tx, &[&how]),
         None => {
             let mut status = Vec::new();
-            stored_head::write_hit_status(&mut status, &tx.site, &object, now);
+            stored_head::write_hit_status(&mut status, &tx.site, &object, object.age_s(now));
             ours.push(FieldName::CacheStatus, status);
         }
     }
