@@ -12,7 +12,7 @@ use crate::cache::Cache;
 use crate::draft::at_rest;
 use crate::encoding_draft::EncodingDraft;
 use crate::encoding_head::{encoding_parts, recoded};
-use crate::encodings::{Encodings, FoundEncoding};
+use crate::encodings::{Encodings, FoundEncoding, Grade};
 use crate::flight::Flight;
 use crate::follower::Follower;
 use crate::kept_head::KeptHead;
@@ -73,13 +73,16 @@ impl Cache {
             return false;
         }
         let mut growing = Growing::default();
-        body.into_iter().for_each(|piece| growing.append(piece));
+        for piece in body {
+            growing.append(piece);
+            growing.settle_all();
+        }
         let (head, rendered) = recoded(primary, coding);
         let charge = self.account.charge(length);
         let (head, out_of_line) =
             at_rest(self, growing.unfinished(), charge, |body| KeptHead::new(&head, &rendered, body));
         let object = self.object(ObjectParts { out_of_line, ..encoding_parts(head, primary) });
-        let is_kept = self.keep_encoding((encodings, coding), &object, primary);
+        let is_kept = self.keep_encoding((encodings, coding, Grade::Best), &object, primary);
         if is_kept && coding == ContentCoding::Brotli {
             // Who takes brotli has no use for what was made in a hurry, and who takes zstd takes brotli.
             self.give_up_encoding(encodings, ContentCoding::Zstd, primary);
@@ -94,21 +97,24 @@ impl Cache {
         eviction.reweigh(primary, before);
     }
 
-    /// Keeps an encoding beside its primary. False: that is gone, or it is a text and no longer than what was made of it.
+    /// Keeps an encoding beside its primary. False: that is gone, or it is a text and no longer than what was made of it, or what was
+    /// made in a hurry is no longer.
     pub(crate) fn keep_encoding(
         &self,
-        (encodings, coding): (&Encodings, ContentCoding),
+        (encodings, coding, grade): (&Encodings, ContentCoding, Grade),
         object: &Arc<Object>,
         primary: &Arc<Object>,
     ) -> bool {
         let is_made_of_text = ContentCoding::said_by(primary.fields()) == Some(ContentCoding::Identity);
-        if is_made_of_text && object.body_len() >= primary.body_len() {
+        let is_no_shorter = |than: &Object| object.body_len() >= than.body_len();
+        let is_vain = is_made_of_text && is_no_shorter(primary);
+        if is_vain || encodings.made(coding).is_some_and(|quick| is_no_shorter(&quick)) {
             encodings.note_pointless(coding);
             return false;
         }
         let mut eviction = self.eviction.lock();
         let before = store::Tenant::weight(&**primary);
-        let is_kept = encodings.keep(coding, object, primary);
+        let is_kept = encodings.keep((coding, grade), object, primary);
         if is_kept {
             eviction.reweigh(primary, before);
             self.counters.encodings_made.fetch_add(1, Relaxed);
@@ -119,12 +125,12 @@ impl Cache {
     /// What a response's encodings are under the head of another with the same body. Both are stored by nobody yet.
     pub(crate) fn inherit_encodings(&self, heir: &Arc<Object>, before: &Encodings) {
         for coding in ContentCoding::ALL {
-            if let Some(old) = before.made(coding) {
+            if let Some((old, grade)) = before.graded(coding) {
                 let (head, rendered) = recoded(heir, coding);
                 let head = KeptHead::new(&head, &rendered, &[old.behind_head()]);
                 let object =
                     self.object(ObjectParts { out_of_line: old.out_of_line().cloned(), ..encoding_parts(head, heir) });
-                heir.encodings_or_new().keep_inherited(coding, object);
+                heir.encodings_or_new().keep_inherited((coding, grade), object);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::ban_list::Trial;
 use crate::cache::Cache;
 use crate::draft::at_rest;
 use crate::encoding_head::{encoding_parts, recoded};
-use crate::encodings::{EncodingUnderWay, Encodings};
+use crate::encodings::{EncodingUnderWay, Encodings, Grade};
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead, Inner, Notifier};
 use crate::flight_body::FlightBody;
@@ -116,7 +116,9 @@ impl EncodingDraft {
         self.is_open = false;
         let made = primary.and_then(|primary| self.object(primary)).filter(|object| {
             let primary = primary.expect("it was made of one");
-            self.cache.keep_encoding((&self.encodings, self.coding), object, primary)
+            // A text has no other form, and gets no shorter.
+            let grade = if self.coding == ContentCoding::Identity { Grade::Best } else { Grade::Quick };
+            self.cache.keep_encoding((&self.encodings, self.coding, grade), object, primary)
         });
         if made.is_none() {
             self.withdraw(false);

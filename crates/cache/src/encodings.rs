@@ -35,9 +35,19 @@ enum Place {
     UnderWay(EncodingUnderWay),
     /// The same, by somebody whom nobody can follow.
     Promised,
-    Made(Arc<Object>),
+    Made(Arc<Object>, Grade),
     /// It was no shorter than the primary, or it could not be made: nobody tries again.
     Pointless,
+}
+
+/// How hard an encoding that is made was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grade {
+    /// While somebody waited.
+    Quick,
+    /// So, and with time it is being made once more.
+    Bettered,
+    Best,
 }
 
 /// What makes an encoding, as `asked_encoding.rs` knows it: an object must not know what it comes from.
@@ -57,6 +67,8 @@ pub(crate) enum FoundEncoding {
 pub enum EncodingState {
     Free,
     UnderWay,
+    /// While somebody waited: with time it would get shorter.
+    Quick,
     Made,
     Pointless,
 }
@@ -68,7 +80,8 @@ impl Encodings {
         std::array::from_fn(|at| match &places.by_coding[at] {
             Place::Free => EncodingState::Free,
             Place::UnderWay(_) | Place::Promised => EncodingState::UnderWay,
-            Place::Made(_) => EncodingState::Made,
+            Place::Made(_, Grade::Quick) => EncodingState::Quick,
+            Place::Made(_, Grade::Bettered | Grade::Best) => EncodingState::Made,
             Place::Pointless => EncodingState::Pointless,
         })
     }
@@ -83,7 +96,7 @@ impl Encodings {
         let is_closed = places.is_closed;
         let place = &mut places.by_coding[coding as usize];
         match place {
-            Place::Made(object) => FoundEncoding::Made(Arc::clone(object)),
+            Place::Made(object, _) => FoundEncoding::Made(Arc::clone(object)),
             Place::UnderWay(under_way) => FoundEncoding::UnderWay(Arc::clone(under_way)),
             Place::Free if !is_closed => {
                 *place = Place::UnderWay(begin());
@@ -95,35 +108,47 @@ impl Encodings {
 
     /// The one that is made in a coding.
     pub fn made(&self, coding: ContentCoding) -> Option<Arc<Object>> {
+        self.graded(coding).map(|(object, _)| object)
+    }
+
+    /// The same, and how hard it was tried.
+    pub(crate) fn graded(&self, coding: ContentCoding) -> Option<(Arc<Object>, Grade)> {
         match &self.places.lock().by_coding[coding as usize] {
-            Place::Made(object) => Some(Arc::clone(object)),
+            Place::Made(object, grade) => Some((Arc::clone(object), *grade)),
             _ => None,
         }
     }
 
-    /// The right to make one that nobody can follow while it is made. False: somebody has it, or it was made.
+    /// The right to make one, with time, that nobody can follow while it is made. False: somebody has it, or it is as short as it gets.
     pub fn promise(&self, coding: ContentCoding) -> bool {
         let mut places = self.places.lock();
         let place = &mut places.by_coding[coding as usize];
-        let is_free = matches!(place, Place::Free);
-        if is_free {
-            *place = Place::Promised;
+        match place {
+            Place::Free => *place = Place::Promised,
+            Place::Made(_, grade @ Grade::Quick) => *grade = Grade::Bettered,
+            _ => return false,
         }
-        is_free
+        true
     }
 
     /// It is not made after all; `for_good`: and nobody is to try again.
     pub fn break_promise(&self, coding: ContentCoding, for_good: bool) {
         let mut places = self.places.lock();
         let place = &mut places.by_coding[coding as usize];
-        if matches!(place, Place::Promised) {
-            *place = if for_good { Place::Pointless } else { Place::Free };
+        match place {
+            Place::Promised => *place = if for_good { Place::Pointless } else { Place::Free },
+            Place::Made(_, grade @ Grade::Bettered) => *grade = if for_good { Grade::Best } else { Grade::Quick },
+            _ => {}
         }
     }
 
-    /// It was made, and is no use: nobody is to try again.
+    /// It was made, and is no use: nobody is to try again. What was there already stays.
     pub(crate) fn note_pointless(&self, coding: ContentCoding) {
-        self.places.lock().by_coding[coding as usize] = Place::Pointless;
+        let place = &mut self.places.lock().by_coding[coding as usize];
+        match place {
+            Place::Made(_, grade) => *grade = Grade::Best,
+            _ => *place = Place::Pointless,
+        }
     }
 
     /// The same of one that was under way: this, and not what somebody has begun since it was given up.
@@ -154,7 +179,7 @@ impl Encodings {
             std::mem::take(&mut places.by_coding)
         };
         for (coding, place) in ContentCoding::ALL.into_iter().zip(taken) {
-            if let Place::Made(object) = place {
+            if let Place::Made(object, _) = place {
                 let inherited = heir.and_then(|heir| heir.made(coding));
                 object.kill(inherited.as_deref());
             }
@@ -172,7 +197,7 @@ impl Encodings {
     pub(crate) fn give_up(&self) -> usize {
         let mut places = self.places.lock();
         for place in &mut places.by_coding {
-            if let Place::Made(object) = place {
+            if let Place::Made(object, _) = place {
                 object.kill(None);
                 *place = Place::Free;
             }
@@ -183,7 +208,7 @@ impl Encodings {
     /// The same of one, whose primary may sit.
     pub(crate) fn give_up_one(&self, coding: ContentCoding) {
         let place = &mut self.places.lock().by_coding[coding as usize];
-        if let Place::Made(object) = place {
+        if let Place::Made(object, _) = place {
             self.bytes.fetch_sub(object.own_weight(), Relaxed);
             object.kill(None);
             *place = Place::Free;
@@ -192,27 +217,33 @@ impl Encodings {
 
     fn each_made(&self, mut each: impl FnMut(&Object)) {
         for place in &self.places.lock().by_coding {
-            if let Place::Made(object) = place {
+            if let Place::Made(object, _) = place {
                 each(object);
             }
         }
     }
 
-    /// Puts what was made in its place, if its primary still is what is stored and it is shorter.
-    pub(crate) fn keep(&self, coding: ContentCoding, object: &Arc<Object>, primary: &Object) -> bool {
+    /// Puts what was made in its place, if its primary still is what is stored. What was there before is gone.
+    pub(crate) fn keep(&self, (coding, grade): (ContentCoding, Grade), object: &Arc<Object>, primary: &Object) -> bool {
         let mut places = self.places.lock();
         let is_kept = !places.is_closed && !primary.is_dead();
         if is_kept {
             object.set_liveness(primary.liveness());
             self.bytes.fetch_add(object.own_weight(), Relaxed);
-            places.by_coding[coding as usize] = Place::Made(Arc::clone(object));
+            let made = Place::Made(Arc::clone(object), grade);
+            if let Place::Made(before, _) = std::mem::replace(&mut places.by_coding[coding as usize], made) {
+                self.bytes.fetch_sub(before.own_weight(), Relaxed);
+                before.kill(None);
+            }
         }
         is_kept
     }
 
     /// The same of what has a primary that is stored by nobody yet.
-    pub(crate) fn keep_inherited(&self, coding: ContentCoding, object: Arc<Object>) {
+    pub(crate) fn keep_inherited(&self, (coding, grade): (ContentCoding, Grade), object: Arc<Object>) {
         self.bytes.fetch_add(object.own_weight(), Relaxed);
-        self.places.lock().by_coding[coding as usize] = Place::Made(object);
+        // Whoever makes it shorter does so for the one before.
+        let grade = if grade == Grade::Bettered { Grade::Quick } else { grade };
+        self.places.lock().by_coding[coding as usize] = Place::Made(object, grade);
     }
 }

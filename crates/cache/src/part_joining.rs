@@ -62,9 +62,7 @@ fn gather(run: &[Arc<Object>]) -> Unfinished {
         let from = at.max(part.from) - part.from;
         for piece in object.body().pieces(from.min(part.len()), part.len()) {
             growing.append(piece);
-            while let Some(pieces) = growing.ripe() {
-                growing.settle(Growing::join(&pieces));
-            }
+            growing.settle_all();
         }
         at = at.max(part.to);
     }

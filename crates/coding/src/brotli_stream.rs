@@ -1,12 +1,13 @@
 //! Brotli (RFC 7932), by the crate of that name.
 
-use brotli::enc::StandardAlloc;
 use brotli::enc::encode::{BrotliEncoderOperation, BrotliEncoderParameter, BrotliEncoderStateStruct};
+use brotli::enc::{BrotliAlloc, StandardAlloc};
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
 
 use crate::codec_step::{CodecStep, Ending, Progress};
+use crate::coder_memory::brotli_window_log;
 use crate::flaw::Flaw;
-use crate::limits::{BROTLI_WINDOW_LOG, STEP_BYTES};
+use crate::limits::STEP_BYTES;
 
 pub(crate) struct BrotliDecoder(BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>);
 
@@ -39,13 +40,17 @@ impl BrotliDecoder {
     }
 }
 
+pub(crate) fn set_up<A: BrotliAlloc>(state: &mut BrotliEncoderStateStruct<A>, level: u8, length: Option<u64>) {
+    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_QUALITY, u32::from(level.min(11)));
+    state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, brotli_window_log(level, length));
+}
+
 pub(crate) struct BrotliEncoder(BrotliEncoderStateStruct<StandardAlloc>);
 
 impl BrotliEncoder {
-    pub(crate) fn new(level: u8) -> BrotliEncoder {
+    pub(crate) fn new(level: u8, length: Option<u64>) -> BrotliEncoder {
         let mut state = BrotliEncoderStateStruct::new(StandardAlloc::default());
-        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_QUALITY, u32::from(level.min(11)));
-        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, BROTLI_WINDOW_LOG);
+        set_up(&mut state, level, length);
         BrotliEncoder(state)
     }
 

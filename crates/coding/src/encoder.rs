@@ -31,10 +31,16 @@ impl std::fmt::Debug for Encoder {
 impl Encoder {
     /// `level`: gzip 0 to 9, brotli 0 to 11, zstd 1 to 19; what is beyond is the nearest of these.
     pub fn new(coding: Coding, level: u8) -> Result<Encoder, Flaw> {
+        Encoder::for_text(coding, level, None)
+    }
+
+    /// The same for a text of so many bytes, if that is known: it takes no more memory than such a text needs
+    /// ([`encoder_bytes`](crate::encoder_bytes)). A longer one is coded as well, and not quite as short.
+    pub fn for_text(coding: Coding, level: u8, length: Option<u64>) -> Result<Encoder, Flaw> {
         let codec = match coding {
-            Coding::Gzip => EncoderOf::Gzip(GzipEncoder::new(level)),
-            Coding::Brotli => EncoderOf::Brotli(Box::new(BrotliEncoder::new(level))),
-            Coding::Zstd => EncoderOf::Zstd(ZstdEncoder::new(level)?),
+            Coding::Gzip => EncoderOf::Gzip(GzipEncoder::new(level, length)),
+            Coding::Brotli => EncoderOf::Brotli(Box::new(BrotliEncoder::new(level, length))),
+            Coding::Zstd => EncoderOf::Zstd(ZstdEncoder::new(level, length)?),
         };
         Ok(Encoder { codec })
     }

@@ -3,6 +3,7 @@
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use crate::codec_step::{CodecStep, Ending, Progress};
+use crate::coder_memory::gzip_window_log;
 use crate::flaw::Flaw;
 use crate::limits::{GZIP_WINDOW_LOG, STEP_BYTES};
 
@@ -45,8 +46,8 @@ impl GzipDecoder {
 pub(crate) struct GzipEncoder(Compress);
 
 impl GzipEncoder {
-    pub(crate) fn new(level: u8) -> GzipEncoder {
-        GzipEncoder(Compress::new_gzip(Compression::new(u32::from(level.min(9))), GZIP_WINDOW_LOG))
+    pub(crate) fn new(level: u8, length: Option<u64>) -> GzipEncoder {
+        GzipEncoder(Compress::new_gzip(Compression::new(u32::from(level.min(9))), gzip_window_log(length)))
     }
 
     pub(crate) fn run(&mut self, mut piece: &[u8], ending: Ending, out: &mut Vec<u8>) -> Result<(), Flaw> {

@@ -22,6 +22,7 @@ mod brotli_stream;
 mod codec_step;
 #[cfg(test)]
 mod codec_tests;
+mod coder_memory;
 mod decoder;
 mod encoder;
 mod flaw;
@@ -30,6 +31,7 @@ mod known_codings;
 pub mod limits;
 mod zstd_stream;
 
+pub use coder_memory::{decoder_bytes, encoder_bytes};
 pub use decoder::{Bounds, Decoded, Decoder};
 pub use encoder::Encoder;
 pub use flaw::Flaw;

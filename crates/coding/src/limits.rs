@@ -3,6 +3,9 @@
 /// A decoder of zstd remembers so much of what it has said, in powers of two: 8 MiB, as RFC 9659 §3 has it for HTTP.
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
+/// The window of a text that is coded to zstd and of which nobody knows how long it will be, in powers of two: 1 MiB.
+pub(crate) const ZSTD_UNKNOWN_WINDOW_LOG: u32 = 20;
+
 /// Beyond it windows are larger than clients need to have (RFC 9659 §3).
 pub const ZSTD_LEVEL_MAX: u8 = 19;
 
@@ -18,6 +21,9 @@ pub(crate) const STEP_BYTES: usize = 32 << 10;
 
 /// The window of a text that is coded to gzip: all that the format has, in powers of two.
 pub(crate) const GZIP_WINDOW_LOG: u8 = 15;
+
+/// The same while somebody waits: 512 KiB.
+pub(crate) const BROTLI_QUICK_WINDOW_LOG: u32 = 19;
 
 /// The window of a text that is coded to brotli, in powers of two: 4 MiB.
 pub(crate) const BROTLI_WINDOW_LOG: u32 = 22;

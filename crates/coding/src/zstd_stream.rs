@@ -1,8 +1,9 @@
 //! Zstandard (RFC 8878, RFC 9659), by its authors' library.
 
-use zstd::stream::raw::{DParameter, Decoder, Encoder, Operation, OutBuffer};
+use zstd::stream::raw::{CParameter, DParameter, Decoder, Encoder, Operation, OutBuffer};
 
 use crate::codec_step::{CodecStep, Ending, Progress};
+use crate::coder_memory::{zstd_table_logs, zstd_window_log};
 use crate::flaw::Flaw;
 use crate::limits::{STEP_BYTES, ZSTD_LEVEL_MAX, ZSTD_WINDOW_LOG_MAX};
 
@@ -24,11 +25,28 @@ impl ZstdDecoder {
     }
 }
 
+/// What an encoder is told. The length is not among it: a text that is cut would be an error of its own then.
+pub(crate) fn parameters(level: u8, length: Option<u64>) -> [CParameter; 4] {
+    let level = level.clamp(1, ZSTD_LEVEL_MAX);
+    let window_log = zstd_window_log(level, length);
+    let (chain_log, hash_log) = zstd_table_logs(level, window_log);
+    [
+        CParameter::CompressionLevel(i32::from(level)),
+        CParameter::WindowLog(window_log),
+        CParameter::ChainLog(chain_log),
+        CParameter::HashLog(hash_log),
+    ]
+}
+
 pub(crate) struct ZstdEncoder(Encoder<'static>);
 
 impl ZstdEncoder {
-    pub(crate) fn new(level: u8) -> Result<ZstdEncoder, Flaw> {
-        Encoder::new(i32::from(level.clamp(1, ZSTD_LEVEL_MAX))).map(ZstdEncoder).map_err(|_| Flaw::Unready)
+    pub(crate) fn new(level: u8, length: Option<u64>) -> Result<ZstdEncoder, Flaw> {
+        let mut encoder = Encoder::new(i32::from(level)).map_err(|_| Flaw::Unready)?;
+        for parameter in parameters(level, length) {
+            encoder.set_parameter(parameter).map_err(|_| Flaw::Unready)?;
+        }
+        Ok(ZstdEncoder(encoder))
     }
 
     pub(crate) fn run(&mut self, mut piece: &[u8], ending: Ending, out: &mut Vec<u8>) -> Result<(), Flaw> {

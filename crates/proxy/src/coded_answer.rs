@@ -14,10 +14,10 @@ use rules::{AcceptedCodings, ContentCoding, content_coding, credentials};
 use crate::answer_body::AnswerBody;
 use crate::answer_head::Rendered;
 use crate::coding_choice::{Codable, CodingChoice};
-use crate::coding_levels::{coding_of, quick_level};
+use crate::coding_levels::{coding_of, quick_level, text_bytes};
 use crate::core::Core;
-use crate::encoding_task::{self, CodingPermit};
-use crate::filter_chain::{FilterChain, FilterKind};
+use crate::encoding_task;
+use crate::filter_chain::FilterKind;
 use crate::filter_work::FilterWork;
 use crate::idle_encoding;
 use crate::site::Compression;
@@ -167,7 +167,7 @@ fn of_many(
     (stored, coding): (ContentCoding, ContentCoding),
     primary: Primary,
 ) -> UnplannedAnswer {
-    let (core, permit) = (&tx.core, CodingPermit::take(&tx.core));
+    let core = &tx.core;
     let head = || ResponseHead { fields: answer.fields.view().to_fields(), ..ResponseHead::new(answer.status) };
     let encodings = primary.encodings();
     match core.shared.cache.encoding(&encodings, coding, (primary.key(), core.index), head) {
@@ -183,10 +183,10 @@ fn of_many(
             recoded(tx, answer, coding, |_| AnswerBody::Follower { follower, length: None })
         }
         EncodingAnswer::Make(draft, follower) => {
-            let (Some(permit), Ok(work)) = (permit, work(tx, stored, coding)) else { return answer };
+            let Ok(work) = work(tx, (stored, coding), answer.body.length()) else { return answer };
             recoded(tx, answer, coding, |body| {
                 let body = AnswerBody::Filtered { body: Box::new(body), work, length: None };
-                encoding_task::spawn(draft, body.whole(), (primary, permit));
+                encoding_task::spawn(draft, body.whole(), primary);
                 AnswerBody::Follower { follower, length: None }
             })
         }
@@ -200,7 +200,7 @@ fn of_one(
     answer: UnplannedAnswer,
     (stored, coding): (ContentCoding, ContentCoding),
 ) -> UnplannedAnswer {
-    match work(tx, stored, coding) {
+    match work(tx, (stored, coding), answer.body.length()) {
         Ok(work) => {
             recoded(tx, answer, coding, |body| AnswerBody::Filtered { body: Box::new(body), work, length: None })
         }
@@ -208,13 +208,21 @@ fn of_one(
     }
 }
 
-/// What leads from one coding to another.
-fn work(tx: &Transaction, from: ContentCoding, to: ContentCoding) -> Result<FilterWork, String> {
+/// What leads from one coding to another. The error: there is no memory for what could be left, or it cannot be set up.
+fn work(
+    tx: &Transaction,
+    (from, to): (ContentCoding, ContentCoding),
+    length: Option<u64>,
+) -> Result<FilterWork, String> {
     let decode = coding_of(from).map(FilterKind::Decode);
     let encode = coding_of(to).map(|coding| FilterKind::Encode(coding, quick_level(coding)));
     let kinds: Vec<FilterKind> = decode.into_iter().chain(encode).collect();
-    let chain = FilterChain::counted(&tx.core.counters, &kinds, coding::Bounds::USUAL)?;
-    Ok(FilterWork::new(chain, &tx.core.shared.coding_threads))
+    let text_bytes = length.map(|length| text_bytes(from, length));
+    let memory_bytes = kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum();
+    if to != ContentCoding::Identity && !tx.core.shared.coders.has_room_for(memory_bytes) {
+        return Err("limits.coding_memory is taken".into());
+    }
+    FilterWork::begin(&tx.core, &kinds, coding::Bounds::USUAL, text_bytes)
 }
 
 /// The answer with other bytes, and fields that say so.

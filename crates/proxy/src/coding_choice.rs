@@ -80,7 +80,10 @@ impl<'a> Codable<'a> {
             return CodingChoice::AsItIs { is_final: true };
         }
         let is_dearest = |coding: ContentCoding| rank(coding) == dearest;
-        let is_there = |coding: ContentCoding| coding == self.stored || states[coding as usize] == EncodingState::Made;
+        let is_as_short_as_it_gets =
+            |coding: ContentCoding| coding == self.stored || states[coding as usize] == EncodingState::Made;
+        let is_there =
+            |coding: ContentCoding| is_as_short_as_it_gets(coding) || states[coding as usize] == EncodingState::Quick;
         let in_order = || {
             let unlisted = (!self.codings.contains(&self.stored)).then_some(self.stored);
             let coded =
@@ -89,7 +92,7 @@ impl<'a> Codable<'a> {
         };
         match in_order().find(|&coding| is_there(coding)) {
             Some(there) => {
-                let is_final = in_order().next() == Some(there);
+                let is_final = in_order().next() == Some(there) && is_as_short_as_it_gets(there);
                 match there == self.stored {
                     true => CodingChoice::AsItIs { is_final },
                     false => CodingChoice::Made { coding: there, is_final },
@@ -127,8 +130,13 @@ mod tests {
     }
 
     fn states(made: &[ContentCoding], pointless: &[ContentCoding]) -> [EncodingState; 4] {
+        states_with(made, &[], pointless)
+    }
+
+    fn states_with(made: &[ContentCoding], quick: &[ContentCoding], pointless: &[ContentCoding]) -> [EncodingState; 4] {
         ContentCoding::ALL.map(|coding| match coding {
             coding if made.contains(&coding) => EncodingState::Made,
+            coding if quick.contains(&coding) => EncodingState::Quick,
             coding if pointless.contains(&coding) => EncodingState::Pointless,
             _ => EncodingState::Free,
         })
@@ -159,6 +167,20 @@ mod tests {
         check(Gzip, BROWSER, &[], CodingChoice::AsItIs { is_final: false });
         check(Brotli, BROWSER, &[Gzip], AS_IT_IS);
         check(Gzip, "identity", &[Identity], CodingChoice::Made { coding: Identity, is_final: true });
+    }
+
+    #[test]
+    fn what_was_made_in_a_hurry_is_not_the_last_word() {
+        let codable = Codable { stored: Identity, codings: &[Brotli, Zstd, Gzip] };
+        for (accepts, quick, made) in [("gzip", Gzip, false), ("zstd, gzip", Zstd, false), ("gzip", Gzip, true)] {
+            let states = if made { states(&[quick], &[]) } else { states_with(&[], &[quick], &[]) };
+            let expect = CodingChoice::Made { coding: quick, is_final: made };
+            assert_eq!(codable.choose(accepted(accepts), states), expect, "{accepts}");
+            assert_eq!(codable.worth_making(accepted(accepts)), Some(quick));
+        }
+        // What is asked for least is made last: what lies there as it came is as good as any.
+        let stored = Codable { stored: Gzip, codings: &[Gzip] };
+        assert_eq!(stored.choose(accepted("gzip"), states(&[], &[])), AS_IT_IS);
     }
 
     #[test]

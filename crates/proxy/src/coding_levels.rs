@@ -3,7 +3,7 @@
 use coding::Coding;
 use rules::ContentCoding;
 
-use crate::limits::BROTLI_BEST_BYTES_MAX;
+use crate::limits::{BROTLI_BEST_BYTES_MAX, CODED_TEXT_RATIO};
 
 /// How hard each coding is tried while somebody waits.
 pub(crate) const fn quick_level(coding: Coding) -> u8 {
@@ -21,6 +21,14 @@ pub(crate) const fn coding_of(coding: ContentCoding) -> Option<Coding> {
         ContentCoding::Gzip => Some(Coding::Gzip),
         ContentCoding::Brotli => Some(Coding::Brotli),
         ContentCoding::Zstd => Some(Coding::Zstd),
+    }
+}
+
+/// How long the text may be of what is so long in this coding: what is longer is coded as well, and not quite as short.
+pub(crate) const fn text_bytes(coding: ContentCoding, length: u64) -> u64 {
+    match coding {
+        ContentCoding::Identity => length,
+        _ => length.saturating_mul(CODED_TEXT_RATIO),
     }
 }
 

@@ -161,6 +161,9 @@ pub struct CodingClassStatus {
 pub struct CodingStatus {
     /// For jobs that somebody waits for; there is one more for idle jobs.
     pub threads: u64,
+    /// What coders hold, and how often somebody went without for it (`limits.coding_memory_bytes_max`).
+    pub memory_bytes: u64,
+    pub memory_refused: u64,
     pub now: CodingClassStatus,
     pub idle: CodingClassStatus,
 }
@@ -281,6 +284,8 @@ impl CodingThreads {
         };
         CodingStatus {
             threads: pool.threads as u64,
+            memory_bytes: 0,
+            memory_refused: 0,
             now: of(CodingClass::Now, &queues.now),
             idle: of(CodingClass::Idle, &queues.idle),
         }

@@ -17,6 +17,7 @@ use wire::http2::HeadArena;
 use crate::access_log::DateCache;
 use crate::client_permits::ClientPermits;
 use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::coder_account::CoderAccount;
 use crate::coding_threads::CodingThreads;
 use crate::codings_memo::CodingsMemo;
 use crate::counters::CoreCounters;
@@ -71,6 +72,7 @@ pub(crate) struct Shared {
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
     pub(crate) coding_threads: Arc<CodingThreads>,
+    pub(crate) coders: CoderAccount,
     /// Held while a manifest is made.
     pub(crate) making_manifest: parking_lot::Mutex<()>,
 }
@@ -90,6 +92,7 @@ impl Shared {
             self.cache.watch_for_bans();
         }
         self.coding_threads.set_limits(&site.settings.limits);
+        self.coders.set_limit(site.settings.limits.coding_memory_bytes_max);
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }
@@ -128,8 +131,6 @@ pub(crate) struct Core {
     pub(crate) tail: RefCell<Vec<u8>>,
     pub(crate) memcached_lanes: RefCell<LaneTable>,
     pub(crate) codings: CodingsMemo,
-    /// Encodings that are being made.
-    pub(crate) codings_under_way: Cell<usize>,
     /// Its HTTP/2 connections to origins.
     pub(crate) shared_connections: SharedConnections,
     /// Where programs make their texts, for as long as one scope lasts.
@@ -172,7 +173,6 @@ impl Core {
             tail: RefCell::new(Vec::with_capacity(1024)),
             memcached_lanes: RefCell::default(),
             codings: CodingsMemo::default(),
-            codings_under_way: Cell::new(0),
             shared_connections: SharedConnections::default(),
             arena: RefCell::default(),
             xids: Cell::default(),

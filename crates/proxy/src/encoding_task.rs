@@ -3,43 +3,21 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::rc::Rc;
 use std::task::Poll;
 
 use cache::{EncodingDraft, Failure};
 
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::coded_answer::Primary;
-use crate::core::Core;
 use crate::filtered_source::BROKEN;
-use crate::limits::CODINGS_AT_ONCE_MAX;
 use crate::send_outcome::End;
 
-/// A core makes so many encodings at a time and no more: each takes memory for what it remembers of its text.
-pub(crate) struct CodingPermit(Rc<Core>);
-
-impl CodingPermit {
-    pub(crate) fn take(core: &Rc<Core>) -> Option<CodingPermit> {
-        let under_way = core.codings_under_way.get();
-        (under_way < CODINGS_AT_ONCE_MAX).then(|| {
-            core.codings_under_way.set(under_way + 1);
-            CodingPermit(Rc::clone(core))
-        })
-    }
-}
-
-impl Drop for CodingPermit {
-    fn drop(&mut self) {
-        self.0.codings_under_way.set(self.0.codings_under_way.get() - 1);
-    }
-}
-
 /// Makes the encoding of what `body` brings, which comes of `primary`.
-pub(crate) fn spawn(draft: EncodingDraft, body: Body, by: (Primary, CodingPermit)) {
-    tokio::task::spawn_local(make(draft, body, by));
+pub(crate) fn spawn(draft: EncodingDraft, body: Body, primary: Primary) {
+    tokio::task::spawn_local(make(draft, body, primary));
 }
 
-async fn make(mut draft: EncodingDraft, mut body: Body, (primary, _permit): (Primary, CodingPermit)) {
+async fn make(mut draft: EncodingDraft, mut body: Body, primary: Primary) {
     let mut queue = VecDeque::new();
     loop {
         poll_fn(|cx| draft.poll_room(cx)).await;

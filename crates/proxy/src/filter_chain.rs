@@ -25,6 +25,14 @@ pub(crate) enum FilterKind {
 }
 
 impl FilterKind {
+    /// What it takes of memory for a text of so many bytes, or of any.
+    pub(crate) fn memory_bytes(self, length: Option<u64>) -> usize {
+        match self {
+            FilterKind::Encode(coding, level) => coding::encoder_bytes(coding, level, length),
+            FilterKind::Decode(coding) | FilterKind::Check(coding) => coding::decoder_bytes(coding),
+        }
+    }
+
     /// Is what comes out something else than what goes in?
     pub(crate) fn changes_bytes(self) -> bool {
         !matches!(self, FilterKind::Check(_))
@@ -99,9 +107,13 @@ enum Codec {
 }
 
 impl FilterChain {
-    /// The error is a codec that could not be set up.
-    pub(crate) fn new(kinds: &[FilterKind], bounds: Bounds) -> Result<FilterChain, FilterFault> {
-        let stages = kinds.iter().map(|kind| FilterStage::new(*kind, bounds)).collect::<Result<_, _>>()?;
+    /// `text_bytes`: how long the text is that is coded, if that is known. The error is a codec that could not be set up.
+    pub(crate) fn new(
+        kinds: &[FilterKind],
+        bounds: Bounds,
+        text_bytes: Option<u64>,
+    ) -> Result<FilterChain, FilterFault> {
+        let stages = kinds.iter().map(|kind| FilterStage::new(*kind, bounds, text_bytes)).collect::<Result<_, _>>()?;
         Ok(FilterChain { stages, inbox: VecDeque::new(), is_ended: false })
     }
 
@@ -110,8 +122,9 @@ impl FilterChain {
         counters: &CoreCounters,
         kinds: &[FilterKind],
         bounds: Bounds,
+        text_bytes: Option<u64>,
     ) -> Result<FilterChain, String> {
-        let chain = FilterChain::new(kinds, bounds).map_err(|fault| fault.to_string())?;
+        let chain = FilterChain::new(kinds, bounds, text_bytes).map_err(|fault| fault.to_string())?;
         for kind in kinds {
             let counter = match kind {
                 FilterKind::Encode(..) => &counters.bodies_encoded,
@@ -207,7 +220,7 @@ fn pull(
 }
 
 impl FilterStage {
-    fn new(kind: FilterKind, bounds: Bounds) -> Result<FilterStage, FilterFault> {
+    fn new(kind: FilterKind, bounds: Bounds, text_bytes: Option<u64>) -> Result<FilterStage, FilterFault> {
         let codec = match kind {
             FilterKind::Decode(coding) => Decoder::new(coding, bounds).map(Codec::Decoder),
             // What nobody is given may become as long as it likes.
@@ -215,7 +228,7 @@ impl FilterStage {
                 let bounds = Bounds { is_one_text: bounds.is_one_text, ..Bounds::NONE };
                 Decoder::new(coding, bounds).map(Codec::Decoder)
             }
-            FilterKind::Encode(coding, level) => Encoder::new(coding, level).map(Codec::Encoder),
+            FilterKind::Encode(coding, level) => Encoder::for_text(coding, level, text_bytes).map(Codec::Encoder),
         };
         Ok(FilterStage {
             kind,
@@ -320,7 +333,7 @@ mod tests {
     const GUNZIP: FilterKind = FilterKind::Decode(Coding::Gzip);
 
     fn chain(kinds: &[FilterKind]) -> FilterChain {
-        FilterChain::new(kinds, Bounds::default()).unwrap()
+        FilterChain::new(kinds, Bounds::default(), None).unwrap()
     }
 
     /// Whatever it costs.

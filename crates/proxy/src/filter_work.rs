@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use coding::Flaw;
+use coding::{Bounds, Flaw};
 
+use crate::coder_account::CoderCharge;
 use crate::coding_threads::{CodingJob, CodingThreads};
+use crate::core::Core;
 use crate::filter_chain::{FilterChain, FilterFault, FilterKind, FilterTally, Filtered};
 use crate::filter_turn::FilterTurn;
 use crate::limits::FILTER_JOB_BYTES;
@@ -28,6 +30,7 @@ pub(crate) struct FilterWork {
     keeps_length: bool,
     /// What is to blame if a thread loses it.
     last_filter: Option<FilterKind>,
+    _held: Option<CoderCharge>,
 }
 
 enum ChainAt {
@@ -45,6 +48,20 @@ struct Worked {
 }
 
 impl FilterWork {
+    /// The filters of a body on its way: counted, and their memory accounted for. `text_bytes`: how long the text is that is coded, if
+    /// that is known. The error says why there cannot be such.
+    pub(crate) fn begin(
+        core: &Core,
+        kinds: &[FilterKind],
+        bounds: Bounds,
+        text_bytes: Option<u64>,
+    ) -> Result<FilterWork, String> {
+        let chain = FilterChain::counted(&core.counters, kinds, bounds, text_bytes)?;
+        let memory_bytes = kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum();
+        let held = core.shared.coders.charge(memory_bytes);
+        Ok(FilterWork { _held: Some(held), ..FilterWork::new(chain, &core.shared.coding_threads) })
+    }
+
     pub(crate) fn new(chain: FilterChain, threads: &Arc<CodingThreads>) -> FilterWork {
         FilterWork {
             keeps_length: chain.keeps_length(),
@@ -54,6 +71,7 @@ impl FilterWork {
             fault: None,
             turn: FilterTurn::of_core(),
             threads: Arc::clone(threads),
+            _held: None,
         }
     }
 

@@ -22,7 +22,7 @@ fn threads() -> Arc<CodingThreads> {
 }
 
 fn work(kinds: &[FilterKind], threads: &Arc<CodingThreads>) -> FilterWork {
-    FilterWork::new(FilterChain::new(kinds, Bounds::default()).unwrap(), threads)
+    FilterWork::new(FilterChain::new(kinds, Bounds::default(), None).unwrap(), threads)
 }
 
 /// A text of which no two pages are the same.

@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn source(coded: Vec<u8>, length: Option<u64>) -> FilteredSource {
-        let chain = FilterChain::new(&[FilterKind::Decode(Coding::Gzip)], Bounds::default()).unwrap();
+        let chain = FilterChain::new(&[FilterKind::Decode(Coding::Gzip)], Bounds::default(), None).unwrap();
         let work = FilterWork::new(chain, &Arc::new(CodingThreads::none()));
         FilteredSource::new(BodySource::Bytes(coded.into()).into(), work, length)
     }

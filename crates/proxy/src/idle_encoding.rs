@@ -8,7 +8,7 @@ use cache::Object;
 use coding::Bounds;
 use rules::ContentCoding;
 
-use crate::coding_levels::{best_level, coding_of};
+use crate::coding_levels::{best_level, coding_of, text_bytes};
 use crate::core::Core;
 use crate::filter_chain::{FilterChain, FilterFault, FilterKind, Filtered};
 use crate::filter_turn::FilterTurn;
@@ -26,9 +26,14 @@ pub(crate) fn begin(core: &Rc<Core>, primary: &Arc<Object>, (from, to): (Content
         return;
     }
     let (cache, object, length) = (Arc::clone(&shared.cache), Arc::clone(primary), primary.length());
+    let account = Arc::clone(shared.cache.account());
     let work = move || {
+        let kinds = kinds((from, to), length);
+        let text_bytes = Some(text_bytes(from, length));
+        // One at a time: the store gives way to it, and who waits for a coder is not told to go without.
+        let _held = account.charge(kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum());
         let pieces = object.body().pieces(0, length);
-        let made = recoded(pieces.into_iter().collect(), (from, to), length);
+        let made = recoded(pieces.into_iter().collect(), &kinds, text_bytes);
         let is_readable = made.is_ok();
         if let Ok(body) = made {
             cache.add_encoding(&object, to, body);
@@ -45,16 +50,16 @@ pub(crate) fn begin(core: &Rc<Core>, primary: &Arc<Object>, (from, to): (Content
     });
 }
 
-/// All of a body in another coding.
-fn recoded(
-    pieces: Vec<Bytes>,
-    (from, to): (ContentCoding, ContentCoding),
-    length: u64,
-) -> Result<Vec<Bytes>, FilterFault> {
+/// What leads from one coding to another, with time.
+fn kinds((from, to): (ContentCoding, ContentCoding), length: u64) -> Vec<FilterKind> {
     let decode = coding_of(from).map(FilterKind::Decode);
     let encode = coding_of(to).map(|coding| FilterKind::Encode(coding, best_level(coding, length)));
-    let kinds: Vec<FilterKind> = decode.into_iter().chain(encode).collect();
-    let mut chain = FilterChain::new(&kinds, Bounds::USUAL)?;
+    decode.into_iter().chain(encode).collect()
+}
+
+/// All of a body in another coding.
+fn recoded(pieces: Vec<Bytes>, kinds: &[FilterKind], text_bytes: Option<u64>) -> Result<Vec<Bytes>, FilterFault> {
+    let mut chain = FilterChain::new(kinds, Bounds::USUAL, text_bytes)?;
     pieces.into_iter().for_each(|piece| chain.push(piece));
     chain.end();
     let mut made = Vec::new();
@@ -75,16 +80,19 @@ mod tests {
     #[test]
     fn a_body_is_brought_from_any_coding_into_any_other() {
         let text = Bytes::from(b"again and again and again, ".repeat(3_000));
-        let all = |pieces: Vec<Bytes>| Bytes::from(pieces.concat());
+        let brought = |pieces: Vec<Bytes>, codings| {
+            let made = recoded(pieces, &kinds(codings, 81_000), Some(81_000));
+            made.map(|pieces| Bytes::from(pieces.concat()))
+        };
         for from in ContentCoding::ALL {
-            let coded =
-                all(recoded(vec![text.slice(..9), text.slice(9..)], (ContentCoding::Identity, from), 81_000).unwrap());
+            let pieces = vec![text.slice(..9), text.slice(9..)];
+            let coded = brought(pieces, (ContentCoding::Identity, from)).unwrap();
             for to in ContentCoding::ALL {
-                let other = all(recoded(vec![coded.clone()], (from, to), 81_000).unwrap());
+                let other = brought(vec![coded.clone()], (from, to)).unwrap();
                 assert!(to == ContentCoding::Identity || other.len() < 500, "{to:?}");
-                assert_eq!(all(recoded(vec![other], (to, ContentCoding::Identity), 81_000).unwrap()), text);
+                assert_eq!(brought(vec![other], (to, ContentCoding::Identity)).unwrap(), text);
             }
         }
-        assert!(recoded(vec![text], (ContentCoding::Gzip, ContentCoding::Brotli), 9).is_err());
+        assert!(brought(vec![text], (ContentCoding::Gzip, ContentCoding::Brotli)).is_err());
     }
 }

@@ -78,6 +78,7 @@ mod client_permits;
 mod clock;
 mod closed_paths;
 mod coded_answer;
+mod coder_account;
 mod coding_choice;
 mod coding_levels;
 mod coding_threads;

@@ -108,6 +108,8 @@ pub struct Limits {
     /// Work that waits for these threads: beyond it whoever asks does it himself. Of work in idle time as much may wait.
     pub coding_jobs_max: usize,
     pub coding_jobs_bytes_max: usize,
+    /// What coders may hold of memory while somebody waits for them, over all cores: beyond it who comes has responses as they are.
+    pub coding_memory_bytes_max: usize,
     /// What coding in idle time may take of one core, in per cent; 0: there is none.
     pub coding_idle_percent: u32,
     /// How deep a page may lie in pages that include it.
@@ -196,6 +198,7 @@ impl Default for Limits {
             coding_threads: 0,
             coding_jobs_max: 256,
             coding_jobs_bytes_max: 32 << 20,
+            coding_memory_bytes_max: 64 << 20,
             coding_idle_percent: 25,
             esi_depth_max: 5,
             esi_parts_max: 1_000,
@@ -367,9 +370,8 @@ pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 /// How long a target that nobody asks for is kept, unless it is said otherwise.
 pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
 
-/// Encodings that a core makes at a time while somebody waits; who comes then has the response as it is. Each coder holds some
-/// megabytes that are on nobody's account.
-pub(crate) const CODINGS_AT_ONCE_MAX: usize = 16;
+/// A coder whose text is in a coding already makes itself as large as a text so many times as long asks for: most are shorter.
+pub(crate) const CODED_TEXT_RATIO: u64 = 16;
 
 /// What was asked for again so often is worth being made as short as it gets, in idle time.
 pub(crate) const BETTER_AFTER_HITS: u32 = 2;

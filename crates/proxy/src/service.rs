@@ -14,6 +14,7 @@ use vcl::World;
 
 use crate::accepted::Listener;
 use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::coder_account::CoderAccount;
 use crate::coding_threads::{CodingStatus, CodingThreads};
 use crate::core::Shared;
 use crate::counters::CoreCounters;
@@ -256,7 +257,8 @@ impl Proxy {
     }
 
     pub fn coding_status(&self) -> CodingStatus {
-        self.shared.coding_threads.status()
+        let (memory_bytes, refused) = (self.shared.coders.used(), self.shared.coders.refused());
+        CodingStatus { memory_bytes, memory_refused: refused, ..self.shared.coding_threads.status() }
     }
 
     pub fn cache_stats(&self) -> CacheStats {
@@ -355,6 +357,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         vcl.note_site(&site);
         cache.watch_for_bans();
     }
+    let coders = CoderAccount::new(site.settings.limits.coding_memory_bytes_max, cache.account());
     Ok(Arc::new(Shared {
         cache,
         site: ArcSwap::new(site),
@@ -376,6 +379,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
         coding_threads: Arc::new(coding_threads),
+        coders,
         making_manifest: parking_lot::Mutex::default(),
     }))
 }

@@ -108,6 +108,13 @@ impl Growing {
         self.blocks.push(block);
     }
 
+    /// Makes blocks of all that are full, where nobody reads meanwhile.
+    pub fn settle_all(&mut self) {
+        while let Some(pieces) = self.ripe() {
+            self.settle(Growing::join(&pieces));
+        }
+    }
+
     /// The bytes from `from` on, at most about `bytes_max` (at least one piece when there is any), given to `take`.
     pub fn read(&self, from: u64, bytes_max: usize, mut take: impl FnMut(Bytes)) {
         let first = ((from / BLOCK_BYTES as u64) as usize).min(self.blocks.len());
@@ -176,9 +183,7 @@ mod tests {
             } else {
                 growing.append(Bytes::from(piece))
             }
-            while let Some(pieces) = growing.ripe() {
-                growing.settle(Growing::join(&pieces));
-            }
+            growing.settle_all();
         }
         (growing, body)
     }

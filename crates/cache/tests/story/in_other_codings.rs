@@ -123,6 +123,33 @@ fn what_is_no_shorter_than_its_text_is_kept_by_nobody() {
 }
 
 #[test]
+fn what_was_made_in_a_hurry_gives_way_to_what_was_made_with_time_if_that_is_shorter() {
+    let stage = Stage::new();
+    for (with_time, is_better) in [(1_000, true), (140_000, true), (150_000, false), (160_000, false)] {
+        let primary = stage.store("/", &[7; 200_000]);
+        let quick = encode(&stage, &primary, Gzip, &[7; 150_000]).unwrap();
+        let encodings = Arc::clone(primary.encodings().unwrap());
+        assert_eq!(state(&primary, Gzip), EncodingState::Quick);
+        assert!(encodings.promise(Gzip) && !encodings.promise(Gzip), "one at a time");
+        encodings.break_promise(Gzip, false);
+        assert_eq!(state(&primary, Gzip), EncodingState::Quick);
+        assert!(encodings.promise(Gzip), "it may be tried again");
+        let added = stage.cache.add_encoding(&primary, Gzip, vec![Bytes::from(vec![7; with_time])]);
+        encodings.break_promise(Gzip, true);
+        let found = primary.encoding(Gzip).unwrap();
+        assert_eq!((added, quick.is_live(), found.is_live()), (is_better, !is_better, true));
+        assert_eq!(found.length(), if is_better { with_time as u64 } else { 150_000 });
+        let pieces = found.body().pieces(0, u64::MAX);
+        assert_eq!(pieces.map(|piece| piece.len() as u64).sum::<u64>(), found.length());
+        assert_eq!(state(&primary, Gzip), EncodingState::Made);
+        assert!(!encodings.promise(Gzip), "it is as short as it gets");
+        stage.cache.purge(stage.key("/"));
+        drop((primary, quick, found, encodings));
+        assert_eq!(stage.cache.account().used(), 0);
+    }
+}
+
+#[test]
 fn what_is_made_of_a_shorter_coding_may_be_longer() {
     let stage = Stage::new();
     let mut description = stage.description(Some(storable(MINUTE_MS)), None);

@@ -165,6 +165,10 @@ impl Page {
             ("waiting_bytes", "gauge", "Bytes of work that waits for a thread", |class| class.waiting_bytes),
         ];
         self.one("larder_coding_threads", "gauge", "Threads for coding that somebody waits for", seen.coding.threads);
+        const HELD: &str = "Memory that coders hold while somebody waits for them";
+        self.one("larder_coding_memory_bytes", "gauge", HELD, seen.coding.memory_bytes);
+        const SHORT: &str = "Responses that went as they were for want of memory for a coder";
+        self.one("larder_coding_memory_refused_total", "counter", SHORT, seen.coding.memory_refused);
         let classes = [("now", &seen.coding.now), ("idle", &seen.coding.idle)];
         for (name, kind, help, figure) in figures {
             let name = format!("larder_coding_{name}");

@@ -289,6 +289,8 @@ pub mod tests {
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
             coding: CodingStatus {
                 threads: 3,
+                memory_bytes: 51,
+                memory_refused: 52,
                 now: CodingClassStatus {
                     jobs: 31,
                     bytes: 32,

@@ -124,7 +124,13 @@ fn coding(status: &CodingStatus) -> Value {
             "waiting_bytes": class.waiting_bytes,
         })
     };
-    json!({ "threads": status.threads, "now": class(&status.now), "idle": class(&status.idle) })
+    json!({
+        "threads": status.threads,
+        "memory_bytes": status.memory_bytes,
+        "memory_refused": status.memory_refused,
+        "now": class(&status.now),
+        "idle": class(&status.idle),
+    })
 }
 
 fn hit_ratios(ratios: &HitRatios) -> Value {

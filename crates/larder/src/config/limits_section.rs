@@ -65,6 +65,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         coding_threads => coding_threads: number(0..=1_024);
         coding_jobs_max => coding_jobs_max: number(0..=ANY);
         coding_jobs_bytes_max => coding_jobs_bytes_max: bytes(0..=ANY);
+        coding_memory_bytes_max => coding_memory_bytes_max: bytes(0..=ANY);
         coding_idle_percent => coding_idle_percent: number(0..=100);
         esi_depth_max => esi_depth_max: number(0..=100);
         esi_parts_max => esi_parts_max: number(0..=1_000_000);

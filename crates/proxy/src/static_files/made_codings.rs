@@ -25,7 +25,8 @@ pub(crate) fn make(file: &OpenFile, coding: open_file::Coding, settings: &Compre
 }
 
 fn encoded(text: &[u8], coding: Coding) -> Result<Vec<u8>, Flaw> {
-    let (mut encoder, mut coded) = (Encoder::new(coding, quick_level(coding))?, Vec::new());
+    let mut encoder = Encoder::for_text(coding, quick_level(coding), Some(text.len() as u64))?;
+    let mut coded = Vec::new();
     encoder.encode(text, &mut coded)?;
     encoder.finish(&mut coded)?;
     Ok(coded)

@@ -5,7 +5,7 @@ use rules::ContentCoding;
 
 use super::*;
 use crate::coding_levels::coding_of;
-use crate::limits::CODINGS_AT_ONCE_MAX;
+use crate::limits::Limits;
 use crate::settings::RouteCompression;
 
 const BROWSER: &str = "Accept-Encoding: gzip, deflate, br, zstd";
@@ -293,15 +293,20 @@ fn a_part_answers_those_alone_who_take_what_it_was_asked_in() {
 }
 
 #[test]
-fn who_comes_while_a_core_codes_as_much_as_it_may_has_the_response_as_it_is() {
-    let story = before(STORED);
-    for (under_way, coding) in [(CODINGS_AT_ONCE_MAX, ""), (CODINGS_AT_ONCE_MAX - 1, "zstd")] {
-        story.core.codings_under_way.set(under_way);
-        let reply = story.get("/", &[BROWSER]);
-        assert_eq!(
-            (reply.field("content-encoding"), story.core.codings_under_way.get()),
-            (coding.to_owned(), under_way)
-        );
-        assert_eq!(text_of(bytes(&reply), coding), page());
+fn who_comes_while_coders_hold_the_memory_that_they_may_has_the_response_as_it_is() {
+    for lines in [STORED, &["Cache-Control: no-store"]] {
+        let story = Story::builtin();
+        story.origin([(); 2].map(|()| origin_page(lines, ContentCoding::Identity)));
+        let coders = &story.core.shared.coders;
+        let others = coders.charge(Limits::default().coding_memory_bytes_max - 1_000);
+        for (others, coding) in [(Some(others), ""), (None, "zstd")] {
+            let before = coders.used();
+            let reply = story.get("/", &[BROWSER]);
+            assert_eq!(reply.field("content-encoding"), coding, "{lines:?}");
+            assert_eq!(text_of(bytes(&reply), coding), page());
+            assert_eq!(coders.used(), before, "what is done holds nothing");
+            assert_eq!(coders.refused(), 1, "{lines:?}");
+            drop(others);
+        }
     }
 }

@@ -6,7 +6,7 @@ use message::{FieldName, Fields, FieldsView, Status};
 use crate::vcl_parameters::VclParameters;
 
 use crate::core::Core;
-use crate::filter_chain::{FilterChain, FilterKind};
+use crate::filter_chain::FilterKind;
 use crate::filter_work::FilterWork;
 
 /// As in Varnish a gzip is one text: what it says at its end of its length is that of all that comes of it.
@@ -14,8 +14,7 @@ const BOUNDS: Bounds = Bounds { is_one_text: true, ..Bounds::USUAL };
 
 /// Makes the filters of a body, and counts them. The error says why there cannot be such.
 pub(crate) fn work(core: &Core, kinds: &[FilterKind]) -> Result<FilterWork, String> {
-    let chain = FilterChain::counted(&core.counters, kinds, BOUNDS)?;
-    Ok(FilterWork::new(chain, &core.shared.coding_threads))
+    FilterWork::begin(core, kinds, BOUNDS, None)
 }
 
 /// A filter of a fetch, if there is one of that name.
