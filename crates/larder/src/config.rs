@@ -110,6 +110,7 @@ fn read_top(top: Section<'_>) -> Plan {
     plan.settings.hsts =
         top.read("hsts", |node| parsed(node, "value of Strict-Transport-Security", HSTS_FORM, parse_hsts));
     plan.workers = top.read("workers", workers);
+    plan.core_dumps = top.read("core_dumps", section::switch).unwrap_or(false);
 
     let acme = top.section("acme").and_then(acme_section::read);
     let listeners = sections::listeners(top.sections("listen"), acme.as_ref());

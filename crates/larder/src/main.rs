@@ -11,6 +11,7 @@ mod bounded_file;
 mod check;
 mod check_vcl;
 mod config;
+mod core_dumps;
 mod demo;
 mod edge_report;
 mod expiry_watch;

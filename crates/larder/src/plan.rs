@@ -25,6 +25,8 @@ pub struct Plan {
     pub settings: Settings,
     /// `None`: one for each core.
     pub workers: Option<usize>,
+    /// A crash may leave the memory on a disk, as the system's limits have it.
+    pub core_dumps: bool,
     pub admin: AdminPlan,
     pub log: Option<LogTarget>,
     /// Files beneath the memory, which outlive the process.
@@ -103,6 +105,7 @@ impl Default for Plan {
                 hsts: None,
             },
             workers: None,
+            core_dumps: false,
             admin: AdminPlan {
                 address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
                 asked_for: false,

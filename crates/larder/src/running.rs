@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
 use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
+use crate::core_dumps;
 use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
 use crate::limits;
@@ -68,6 +69,7 @@ impl Running {
     pub fn start(mut plan: Plan, may_log_later: bool, records: Option<Arc<dyn RecordSink>>) -> Result<Running, String> {
         let started = Moment::now();
         let files_max = raise_limit();
+        core_dumps::allow(plan.core_dumps);
         fit_connections(&mut plan, files_max);
         warn_of_memory(&plan);
         warn_of_plan(&plan);
@@ -177,6 +179,7 @@ impl Running {
         if plan.admin.address != self.plan.admin.address {
             say!("warning: [admin] address changes with a restart; the old one stays");
         }
+        core_dumps::allow(plan.core_dumps);
         *self.admin.rights.lock() = rights(&plan);
         self.reopen_log(&plan);
         // What only a restart changes is what the next reload compares with.
