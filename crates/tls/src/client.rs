@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientSessionMemoryCache, Resumption, UnbufferedClientConnection};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
@@ -15,6 +15,7 @@ use crate::certificate::Certificate;
 use crate::limits::CLIENT_SESSIONS_MAX;
 use crate::session::Session;
 use crate::spoken::Protocol;
+use crate::suite_choice;
 
 /// What is asked of a server.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl fmt::Debug for ClientTls {
 impl ClientTls {
     /// `None` for a name that [`crate::is_server_name`] refuses.
     pub fn new(settings: &ClientSettings<'_>) -> Option<ClientTls> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(suite_choice::usual());
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().ok()?;
         let builder = match settings.authorities {

@@ -35,6 +35,7 @@ mod session;
 #[cfg(test)]
 mod session_tests;
 mod spoken;
+mod suite_choice;
 mod ticket_keys;
 
 pub use alpn_challenges::AlpnChallenges;

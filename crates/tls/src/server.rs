@@ -17,6 +17,7 @@ use crate::early_sessions::{EarlySessions, SessionsUnder};
 use crate::limits::EARLY_DATA_BYTES_MAX;
 use crate::session::Session;
 use crate::spoken::{Protocol, Version, suite_name};
+use crate::suite_choice;
 use crate::ticket_keys::TicketKeys;
 
 /// What a listener was told.
@@ -72,6 +73,8 @@ pub struct ServerTls {
     certificates: Arc<[Certificate]>,
     /// Settings of the moments in which an authority may ask.
     challenged: Option<(Arc<AlpnChallenges>, Arc<ServerConfig>)>,
+    /// For clients that choose the suite themselves.
+    by_client: Arc<ServerConfig>,
 }
 
 impl fmt::Debug for ServerTls {
@@ -124,6 +127,8 @@ impl ServerTls {
         config.cert_compression_cache = certificate_compression::cache(settings.certificates.len());
         // Browsers keep several connections, and each ticket is for one of them; two is what others give.
         config.send_tls13_tickets = 2;
+        let by_client = Arc::new(config.clone());
+        config.ignore_client_order = true;
         let challenged = settings.challenges.as_ref().map(|challenges| {
             let mut config = config.clone();
             config.alpn_protocols.push(Protocol::AcmeChallenge.name().as_bytes().to_vec());
@@ -137,6 +142,7 @@ impl ServerTls {
             certificates: settings.certificates.into(),
             asks_clients: settings.clients.is_some(),
             challenged,
+            by_client,
         })
     }
 
@@ -151,8 +157,8 @@ impl ServerTls {
             Some((challenges, config)) if challenges.is_any() => config,
             _ => &self.config,
         };
-        let connection = UnbufferedServerConnection::new(Arc::clone(config));
-        Session::server(connection.expect("the settings were accepted before"), Arc::clone(&self.table))
+        let by_client = Arc::clone(&self.by_client);
+        Session::server(connection_of(Arc::clone(config)), Arc::clone(&self.table), by_client)
     }
 
     /// What is shown, in the order in which it was given.
@@ -166,6 +172,11 @@ impl ServerTls {
     }
 }
 
+/// A session's beginning, by settings that were accepted.
+pub(crate) fn connection_of(config: Arc<ServerConfig>) -> UnbufferedServerConnection {
+    UnbufferedServerConnection::new(config).expect("the settings were accepted before")
+}
+
 /// What a client is let in by, in few bytes: sessions are resumed where it is the same.
 fn terms_of(clients: Option<(&Authorities, bool)>) -> Vec<u8> {
     clients.map_or(Vec::new(), |(authorities, is_required)| {
@@ -173,9 +184,9 @@ fn terms_of(clients: Option<(&Authorities, bool)>) -> Vec<u8> {
     })
 }
 
-/// Suites by name, or the usual ones.
+/// Suites by name, in the order of preference, or the usual ones.
 pub(crate) fn provider(suites: Option<&[String]>) -> Result<CryptoProvider, SettingsFault> {
-    let mut provider = aws_lc_rs::default_provider();
+    let mut provider = suite_choice::usual();
     if let Some(names) = suites {
         let suite = |name: &String| {
             let is_it = |known: &&rustls::SupportedCipherSuite| suite_name(known).eq_ignore_ascii_case(name);

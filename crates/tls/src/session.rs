@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
-use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::server::{ServerConfig, ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncryptError, ReadEarlyData, UnbufferedConnectionCommon, UnbufferedStatus,
 };
@@ -16,7 +16,9 @@ use crate::client_certificate::{CertificateFacts, ClientCertificate};
 use crate::fault::Fault;
 use crate::hello::Hello;
 use crate::limits::{HANDSHAKE_BYTES_MAX, RECORD_OVERHEAD_BYTES, RECORD_TEXT_BYTES_MAX};
+use crate::server;
 use crate::spoken::{Protocol, Version, suite_name};
+use crate::suite_choice;
 
 /// A TLS session over bytes.
 pub struct Session {
@@ -27,6 +29,8 @@ pub struct Session {
     hello: Option<Box<Hello>>,
     /// Text came before the handshake was over.
     has_early: bool,
+    /// What serves a client that chooses the suite itself, until it has said something.
+    by_client: Option<Arc<ServerConfig>>,
     /// Why it is over. rustls remembers more of what came than is there then: it is asked nothing more, or it panics.
     fault: Option<Fault>,
 }
@@ -56,9 +60,13 @@ pub struct Agreement {
 }
 
 impl Session {
-    /// `table`: what others are shown.
-    pub(crate) fn server(connection: UnbufferedServerConnection, table: Arc<CertificateTable>) -> Session {
-        Session::of(End::Server(connection, table))
+    /// `table`: what others are shown; `by_client`: what takes the connection's place for a client that chooses the suite itself.
+    pub(crate) fn server(
+        connection: UnbufferedServerConnection,
+        table: Arc<CertificateTable>,
+        by_client: Arc<ServerConfig>,
+    ) -> Session {
+        Session { by_client: Some(by_client), ..Session::of(End::Server(connection, table)) }
     }
 
     pub(crate) fn client(connection: UnbufferedClientConnection) -> Session {
@@ -66,7 +74,7 @@ impl Session {
     }
 
     fn of(end: End) -> Session {
-        Session { end, pending: Vec::new(), hello: None, has_early: false, fault: None }
+        Session { end, pending: Vec::new(), hello: None, has_early: false, by_client: None, fault: None }
     }
 
     /// Takes what came, and opens it in place. Text is given to `text` piece by piece; what has to be sent is appended to `out`, also
@@ -76,6 +84,12 @@ impl Session {
             Some(fault) => Err(fault),
             None => {
                 let was_handshaking = self.is_handshaking();
+                if let Some(by_client) = self.by_client.take()
+                    && let End::Server(connection, _) = &mut self.end
+                    && suite_choice::is_by_client(records)
+                {
+                    *connection = server::connection_of(by_client);
+                }
                 let ended = self.open_next(records, text, out).inspect_err(|fault| self.fault = Some(*fault));
                 if was_handshaking && let Some(hello) = Hello::take() {
                     self.hello = Some(hello);

@@ -8,7 +8,7 @@
 //! listener's terms is a stranger to another one that asks more.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
@@ -28,6 +28,8 @@ pub struct TicketKeys {
     /// Whose sessions they are, beside the hour.
     terms: Box<[u8]>,
     time: Arc<dyn TimeProvider>,
+    /// Keys that were asked for of late, with their hours: making one costs more than a ticket does.
+    recent: RwLock<Vec<(u64, Arc<LessSafeKey>)>>,
 }
 
 impl fmt::Debug for TicketKeys {
@@ -53,22 +55,35 @@ impl TicketKeys {
     }
 
     fn new(secret: &[u8], time: Arc<dyn TimeProvider>) -> TicketKeys {
-        TicketKeys { secret: Salt::new(HKDF_SHA256, SALT).extract(secret), terms: Box::default(), time }
+        let secret = Salt::new(HKDF_SHA256, SALT).extract(secret);
+        TicketKeys { secret, terms: Box::default(), time, recent: RwLock::default() }
     }
 
     /// Of the same secret, for sessions under these terms alone.
     pub(crate) fn under(&self, terms: &[u8]) -> TicketKeys {
-        TicketKeys { secret: self.secret.clone(), terms: terms.into(), time: Arc::clone(&self.time) }
+        let (secret, time) = (self.secret.clone(), Arc::clone(&self.time));
+        TicketKeys { secret, terms: terms.into(), time, recent: RwLock::default() }
     }
 
     fn epoch(&self) -> Option<u64> {
         Some(self.time.current_time()?.as_secs() / TICKET_EPOCH_S)
     }
 
-    fn key_of(&self, epoch: u64) -> Option<LessSafeKey> {
+    /// Of an hour that is accepted.
+    fn key_of(&self, epoch: u64) -> Option<Arc<LessSafeKey>> {
+        let known =
+            |keys: &[(u64, Arc<LessSafeKey>)]| keys.iter().find(|(of, _)| *of == epoch).map(|(_, key)| Arc::clone(key));
+        if let Some(key) = known(&self.recent.read().unwrap_or_else(PoisonError::into_inner)) {
+            return Some(key);
+        }
         let info = [&epoch.to_be_bytes()[..], &self.terms];
         let okm = self.secret.expand(&info, &AES_256_GCM).ok()?;
-        Some(LessSafeKey::new(UnboundKey::from(okm)))
+        let key = Arc::new(LessSafeKey::new(UnboundKey::from(okm)));
+        let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+        // An hour is asked for as long as it is near another that is.
+        recent.retain(|(of, _)| of.abs_diff(epoch) <= 2 && *of != epoch);
+        recent.push((epoch, Arc::clone(&key)));
+        Some(key)
     }
 }
 

@@ -53,6 +53,45 @@ mod tests {
         assert_eq!(site.metric("larder_tls_failed_nothing_in_common_total"), 1);
     }
 
+    /// OpenSSL names AES-256 first, whose keys cost most to make; a client that names ChaCha20 first has no instructions for AES.
+    #[test]
+    fn the_suite_is_the_cheapest_for_both_sides() {
+        let site = TlsSite::start("", "");
+        let url = format!("https://{NAME}:{}/bytes/1", site.tls.port());
+        let (aes_256, aes_128, chacha20) =
+            ("TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256");
+        for (named, chosen) in [
+            (&[aes_256, chacha20, aes_128][..], aes_128),
+            (&[chacha20, aes_256, aes_128], chacha20),
+            (&[aes_256, chacha20], aes_256),
+        ] {
+            let words = ["-v", "--tlsv1.3", "--tls13-ciphers", &named.join(":"), "-o", "/dev/null", &url];
+            let (text, is_good) = curl(&site, &words);
+            assert!(is_good && text.contains(&format!("TLSv1.3 / {chosen}")), "{named:?}: {text}");
+        }
+        let words = ["-v", "--tls-max", "1.2", "-o", "/dev/null", &url];
+        let (text, is_good) = curl(&site, &words);
+        assert!(is_good && text.contains("TLSv1.2 / ECDHE-ECDSA-AES128-GCM-SHA256"), "{text}");
+    }
+
+    #[test]
+    fn a_crash_leaves_no_keys_on_a_disk_unless_the_operator_wants_it() {
+        let of_cores = |limits: &str| {
+            let line = limits.lines().find(|line| line.starts_with("Max core file size")).map(str::to_owned);
+            line.expect("the kernel says it").split_whitespace().skip(4).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let of_start = of_cores(&std::fs::read_to_string("/proc/self/limits").unwrap());
+        let mut site = TlsSite::start("", "");
+        let none = if of_start[1] == "0" { "0" } else { "1" };
+        assert_eq!(of_cores(&site.kernel_says("limits"))[..2], [none, &of_start[1]]);
+        site.rewrite(|config| format!("core_dumps = true\n{config}"));
+        site.signal("HUP");
+        wait_for("they are allowed", || of_cores(&site.kernel_says("limits")) == of_start);
+        site.rewrite(|config| config.replace("core_dumps = true\n", ""));
+        site.signal("HUP");
+        wait_for("they are not", || of_cores(&site.kernel_says("limits"))[0] == none);
+    }
+
     #[test]
     fn the_name_that_is_asked_for_chooses_the_certificate() {
         let other = "other.test";

@@ -91,6 +91,18 @@ impl TlsSite {
         assert!(sent.success());
     }
 
+    /// What the kernel says of its process.
+    pub fn kernel_says(&self, of: &str) -> String {
+        let id = self.child.as_ref().expect("it runs").0.id();
+        std::fs::read_to_string(format!("/proc/{id}/{of}")).expect("it runs")
+    }
+
+    /// The config from the next start or reload on.
+    pub fn rewrite(&mut self, change: impl FnOnce(String) -> String) {
+        self.config = change(std::mem::take(&mut self.config));
+        std::fs::write(self.directory.join("larder.toml"), &self.config).expect("the target folder can be written");
+    }
+
     /// A line of the log that says so much.
     pub fn wait_for_word(&self, word: &str) {
         let path = self.directory.join("stderr");
