@@ -84,7 +84,8 @@ impl Session {
             Some(fault) => Err(fault),
             None => {
                 let was_handshaking = self.is_handshaking();
-                if let Some(by_client) = self.by_client.take()
+                if !records.is_empty()
+                    && let Some(by_client) = self.by_client.take()
                     && let End::Server(connection, _) = &mut self.end
                     && suite_choice::is_by_client(records)
                 {

@@ -79,7 +79,7 @@ mod tests {
                 "client_cert": "rcgen self signed cert" });
             assert_eq!(logged.tls(&format!("{path}\"")), expect);
         }
-        let old = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+        let old = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384";
         logged.curl("/fields/old", &["--http1.1", "--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-AES256-GCM-SHA384"]);
         let expect = json!({ "version": "TLSv1.2", "suite": old, "resumed": false, "alpn": "http/1.1", "sni": NAME });
         assert_eq!(logged.tls("/fields/old"), expect);
