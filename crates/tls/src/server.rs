@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
@@ -158,7 +158,7 @@ impl ServerTls {
             _ => &self.config,
         };
         let by_client = Arc::clone(&self.by_client);
-        Session::server(connection_of(Arc::clone(config)), Arc::clone(&self.table), by_client)
+        Session::server(Arc::clone(config), Arc::clone(&self.table), by_client)
     }
 
     /// What is shown, in the order in which it was given.
@@ -170,11 +170,6 @@ impl ServerTls {
     pub fn covers(&self, name: &str) -> bool {
         self.table.covers(name)
     }
-}
-
-/// A session's beginning, by settings that were accepted.
-pub(crate) fn connection_of(config: Arc<ServerConfig>) -> UnbufferedServerConnection {
-    UnbufferedServerConnection::new(config).expect("the settings were accepted before")
 }
 
 /// What a client is let in by, in few bytes: sessions are resumed where it is the same.

@@ -16,7 +16,6 @@ use crate::client_certificate::{CertificateFacts, ClientCertificate};
 use crate::fault::Fault;
 use crate::hello::Hello;
 use crate::limits::{HANDSHAKE_BYTES_MAX, RECORD_OVERHEAD_BYTES, RECORD_TEXT_BYTES_MAX};
-use crate::server;
 use crate::spoken::{Protocol, Version, suite_name};
 use crate::suite_choice;
 
@@ -60,13 +59,13 @@ pub struct Agreement {
 }
 
 impl Session {
-    /// `table`: what others are shown; `by_client`: what takes the connection's place for a client that chooses the suite itself.
+    /// By settings that were accepted, or by `by_client` for a client that chooses the suite itself. `table`: what others are shown.
     pub(crate) fn server(
-        connection: UnbufferedServerConnection,
+        config: Arc<ServerConfig>,
         table: Arc<CertificateTable>,
         by_client: Arc<ServerConfig>,
     ) -> Session {
-        Session { by_client: Some(by_client), ..Session::of(End::Server(connection, table)) }
+        Session { by_client: Some(by_client), ..Session::of(End::Server(connection_of(config), table)) }
     }
 
     pub(crate) fn client(connection: UnbufferedClientConnection) -> Session {
@@ -89,7 +88,7 @@ impl Session {
                     && let End::Server(connection, _) = &mut self.end
                     && suite_choice::is_by_client(records)
                 {
-                    *connection = server::connection_of(by_client);
+                    *connection = connection_of(by_client);
                 }
                 let ended = self.open_next(records, text, out).inspect_err(|fault| self.fault = Some(*fault));
                 if was_handshaking && let Some(hello) = Hello::take() {
@@ -231,6 +230,10 @@ impl Session {
             End::Client(connection) => connection,
         }
     }
+}
+
+fn connection_of(config: Arc<ServerConfig>) -> UnbufferedServerConnection {
+    UnbufferedServerConnection::new(config).expect("the settings were accepted before")
 }
 
 /// What became of records.
