@@ -1,8 +1,9 @@
 //! An answer as users and judges know it, whichever protocol it came in; or what is wrong instead.
 //!
 //! This is the seam between users and protocols: `user` knows requests only as bytes to send, and answers only as
-//! what is defined here. Nothing of a body is kept.
+//! what is defined here. Nothing of a body is kept, unless whoever judges it wants its bytes.
 
+use crate::answer_coding::SaidCoding;
 use crate::error_kind::ErrorKind;
 
 /// A whole answer. Its body is still where it was received, if all of it came at once.
@@ -14,6 +15,8 @@ pub(crate) struct Answer<'i> {
     pub(crate) body: BodySeen<'i>,
     /// May the connection be used again?
     pub(crate) persistent: bool,
+    /// What it says that its body is in.
+    pub(crate) coding: SaidCoding,
     /// Of the head, its empty line included, and of all that is neither head nor body: sizes of chunks, trailers.
     pub(crate) head_bytes: u64,
     pub(crate) framing_bytes: u64,
@@ -34,6 +37,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) asked: &'a [u8],
     /// Is a checksum of any use?
     pub(crate) sums: bool,
+    /// Are its bytes wanted, also when they come in parts?
+    pub(crate) keeps: bool,
 }
 
 /// Why there will be no answer.
@@ -41,6 +46,16 @@ pub(crate) struct Reading<'a> {
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
     pub(crate) text: String,
+}
+
+impl<'i> Answer<'i> {
+    /// With the bytes of its body, if these are all of them.
+    pub(crate) fn with_bytes(self, kept: &'i [u8]) -> Answer<'i> {
+        match kept.len() as u64 == self.length {
+            true => Answer { body: BodySeen::Whole(kept), ..self },
+            false => self,
+        }
+    }
 }
 
 impl BodySeen<'_> {

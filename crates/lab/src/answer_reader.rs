@@ -22,12 +22,12 @@ impl AnswerReader {
 
     /// Reads on, and takes what it read from the front of `input`: all of it, or as far as an answer ends.
     #[inline]
-    pub(crate) fn read<'i>(
-        &mut self,
+    pub(crate) fn read<'a, 'i: 'a>(
+        &'a mut self,
         input: &mut &'i [u8],
         memo: &mut HeadMemo,
         reading: Reading<'_>,
-    ) -> Result<Option<Answer<'i>>, Fault> {
+    ) -> Result<Option<Answer<'a>>, Fault> {
         match self {
             AnswerReader::Http(reader) => reader.read(input, memo, reading),
             AnswerReader::Memcached(reader) => reader.read(input, reading),
@@ -35,7 +35,7 @@ impl AnswerReader {
     }
 
     /// The server has closed: was that the end of the answer?
-    pub(crate) fn end_of_input(&mut self) -> Result<Answer<'static>, Fault> {
+    pub(crate) fn end_of_input(&mut self) -> Result<Answer<'_>, Fault> {
         match self {
             AnswerReader::Http(reader) => reader.end_of_input(),
             AnswerReader::Memcached(reader) => Err(reader.end_of_input()),

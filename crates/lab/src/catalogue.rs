@@ -151,6 +151,23 @@ impl Catalogue {
         self.ends.push(self.requests.len());
     }
 
+    /// The same requests with another header field in the place of this one, a whole line each without its end.
+    pub(crate) fn with_field_replaced(&self, field: &str, other: &str) -> Catalogue {
+        let line = format!("\r\n{field}\r\n").into_bytes();
+        let mut changed = Catalogue::default();
+        for index in 0..self.len() {
+            let request = self.request(index);
+            let from = if index == 0 { 0 } else { self.ends[index - 1] };
+            let (name_at, name_bytes) = self.paths[index];
+            let made = match request.windows(line.len()).position(|bytes| bytes == line) {
+                None => request.to_vec(),
+                Some(at) => [&request[..at + 2], other.as_bytes(), &request[at + line.len() - 2..]].concat(),
+            };
+            changed.add_raw(&made, name_at - from, name_bytes);
+        }
+        changed
+    }
+
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -275,6 +292,16 @@ mod tests {
         assert_eq!((list.len(), list.path(0), list.path(1)), (2, "/b", "/c?d"));
         assert!(list.request(1).starts_with(b"GET /c?d HTTP/1.1\r\nHost: a:81\r\n"));
         assert!(list.request(0).ends_with(b"\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_field_is_replaced_in_every_request() {
+        let fields = vec!["X-A: b".to_owned(), "X-C: d".to_owned()];
+        let list = Catalogue::of_list(&url(), "/1\n/22", &Recipe { fields, ..Recipe::default() }).unwrap();
+        let changed = list.with_field_replaced("X-A: b", "X-A: longer");
+        assert_eq!((changed.len(), changed.path(0), changed.path(1)), (2, "/1", "/22"));
+        let expect = "GET /22 HTTP/1.1\r\nHost: a:81\r\nX-A: longer\r\nX-C: d\r\nUser-Agent: larder-bench\r\n\r\n";
+        assert_eq!(std::str::from_utf8(changed.request(1)).unwrap(), expect);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::agenda::{Agenda, Habits, Next, Start};
 use crate::answer::{Answer, Reading};
 use crate::catalogue::Catalogue;
+use crate::coded_pages::CodedPages;
 use crate::error_kind::ErrorKind;
 use crate::frame_meter::FrameMeter;
 use crate::handshake_tally::Handshake;
@@ -38,7 +39,7 @@ use crate::tally::{Life, Second, Stamps, Tally};
 use crate::timetable::Timetable;
 use crate::tls_client::{TlsClient, UserTls};
 use crate::user;
-use crate::verdict::Measure;
+use crate::verdict::{Awaited, Measure};
 use crate::workload::{Connections, Load, Workload};
 
 /// What a thread is told.
@@ -49,6 +50,7 @@ pub(crate) struct ThreadJob {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) learned: Arc<Learned>,
+    pub(crate) awaited: Awaited,
     pub(crate) tls: Option<TlsClient>,
     /// `None`: HTTP/1 or memcached is spoken.
     pub(crate) http2: Option<Arc<Http2Requests>>,
@@ -78,6 +80,7 @@ pub(crate) struct Desk {
     pub(crate) workload: Arc<Workload>,
     pub(crate) catalogue: Arc<Catalogue>,
     learned: Arc<Learned>,
+    awaited: Awaited,
     tls: Option<TlsClient>,
     pub(crate) http2: Option<Arc<Http2Requests>>,
     thread: usize,
@@ -217,6 +220,7 @@ impl Desk {
         Desk {
             catalogue: Arc::clone(&job.catalogue),
             learned: Arc::clone(&job.learned),
+            awaited: job.awaited.clone(),
             tls: job.tls.clone(),
             http2: job.http2.clone(),
             thread: job.thread,
@@ -338,7 +342,20 @@ impl Desk {
     /// How the answer to this request is to be read.
     #[inline]
     pub(crate) fn reading(&self, request: usize) -> Reading<'_> {
-        Reading { asked: self.catalogue.request(request), sums: self.workload.checks.bytes }
+        Reading {
+            asked: self.catalogue.request(request),
+            sums: self.workload.checks.bytes,
+            keeps: self.coded().is_some(),
+        }
+    }
+
+    /// The pages behind the answers, where they are awaited in a coding.
+    #[inline]
+    fn coded(&self) -> Option<&CodedPages> {
+        match &self.awaited {
+            Awaited::Coded(pages) => Some(pages),
+            Awaited::Any | Awaited::Identity => None,
+        }
     }
 
     /// What a whole answer is worth.
@@ -346,11 +363,15 @@ impl Desk {
     pub(crate) fn judge(&self, user: usize, request: usize, answer: &Answer<'_>, stamps: &Stamps) {
         let mut tally = self.tally.borrow_mut();
         tally.note_answer(answer);
-        let measure = Measure { catalogue: &self.catalogue, learned: &self.learned, checks: &self.workload.checks };
+        let Desk { catalogue, learned, awaited, workload, .. } = self;
+        let measure = Measure { catalogue, learned, awaited, checks: &workload.checks };
         let verdict = measure.judge(request, answer);
         self.agenda.borrow_mut().note_outcome(user, verdict.is_ok(), stamps.last_byte);
         match verdict {
-            Ok(()) => tally.note_good(stamps, answer.length),
+            Ok(()) => {
+                tally.text_bytes += self.coded().map_or(0, |pages| pages.text_bytes(request));
+                tally.note_good(stamps, answer.length);
+            }
             Err(kind) => {
                 let at = self.since_begin(stamps.last_byte);
                 tally.note_failed(kind, at, || measure.describe(request, answer, kind));

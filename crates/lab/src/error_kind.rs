@@ -46,6 +46,8 @@ kinds! {
     BadStatus "bad-status" "another status than expected";
     BadLength "bad-length" "whole, but not as long as the first one of this URL";
     BadBytes "bad-bytes" "as long as the first one of this URL, but other bytes";
+    BadEncoding "bad-encoding" "not in the content coding that was asked for";
+    BadDecoded "bad-decoded" "in that coding, but it cannot be undone, or becomes other bytes than the page's";
     FdUnavail "fd-unavail" "this machine has no file descriptor left";
     AddrUnavail "addr-unavail" "this machine has no port left";
     Other "other" "anything else";

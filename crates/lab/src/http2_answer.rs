@@ -1,7 +1,7 @@
 //! The reader of one HTTP/2 stream's answer: what comes on it in, the whole answer out, or what is wrong instead.
 //!
 //! Frames and field compression are read by the crate `h2`, which shares no code with what may be measured. A body that came
-//! in one frame is handed on as it is; one that comes in several is summed on the way.
+//! in one frame is handed on as it is; one that comes in several is summed on the way, or kept where its bytes are wanted.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,8 +12,10 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
 use http::Response;
 
-use crate::answer::{Answer, BodySeen, Fault};
+use crate::answer::{Answer, BodySeen, Fault, Reading};
+use crate::answer_coding::SaidCoding;
 use crate::error_kind::ErrorKind;
+use crate::limits::CODED_BODY_BYTES_MAX;
 
 #[derive(Debug)]
 pub(crate) enum Http2AnswerReader {
@@ -33,6 +35,8 @@ pub(crate) struct StreamBody {
 enum BodyPieces {
     None,
     One(Bytes),
+    /// Of several, one behind another, for who wants the bytes.
+    Kept(Vec<u8>),
     Summed(crc32fast::Hasher),
 }
 
@@ -45,8 +49,12 @@ pub(crate) enum StreamProgress {
 }
 
 impl Http2AnswerReader {
-    /// Reads on. `sums`: is a checksum of any use?
-    pub(crate) fn poll(&mut self, sums: bool, cx: &mut Context<'_>) -> Poll<Result<StreamProgress, h2::Error>> {
+    /// Reads on.
+    pub(crate) fn poll(
+        &mut self,
+        reading: Reading<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<StreamProgress, h2::Error>> {
         let mut progress = Poll::Pending;
         if let Http2AnswerReader::Head(response) = self {
             let (head, stream) = ready!(Pin::new(response).poll(cx))?.into_parts();
@@ -55,7 +63,7 @@ impl Http2AnswerReader {
             progress = Poll::Ready(Ok(StreamProgress::Some));
         }
         let Http2AnswerReader::Body(body) = self else { return progress };
-        match body.poll(sums, cx) {
+        match body.poll(reading, cx) {
             Poll::Pending => progress,
             ready => ready,
         }
@@ -72,6 +80,7 @@ impl Http2AnswerReader {
         let seen = match &body.pieces {
             BodyPieces::None => BodySeen::Whole(&[]),
             BodyPieces::One(bytes) => BodySeen::Whole(bytes),
+            BodyPieces::Kept(bytes) => BodySeen::Whole(bytes),
             BodyPieces::Summed(hasher) => BodySeen::Summed(hasher.clone().finalize()),
         };
         Some(Answer {
@@ -79,6 +88,7 @@ impl Http2AnswerReader {
             length: body.length,
             body: seen,
             persistent: true,
+            coding: body.coding(),
             head_bytes: body.field_bytes(),
             framing_bytes: 0,
         })
@@ -97,13 +107,13 @@ impl Http2AnswerReader {
 }
 
 impl StreamBody {
-    fn poll(&mut self, sums: bool, cx: &mut Context<'_>) -> Poll<Result<StreamProgress, h2::Error>> {
+    fn poll(&mut self, reading: Reading<'_>, cx: &mut Context<'_>) -> Poll<Result<StreamProgress, h2::Error>> {
         let mut progress = Poll::Pending;
         while !self.stream.is_end_stream() {
             match self.stream.poll_data(cx) {
                 Poll::Pending => return progress,
                 Poll::Ready(Some(data)) => {
-                    self.take(data?, sums)?;
+                    self.take(data?, reading)?;
                     progress = Poll::Ready(Ok(StreamProgress::Some));
                 }
                 Poll::Ready(None) => match self.stream.poll_trailers(cx) {
@@ -118,11 +128,11 @@ impl StreamBody {
         Poll::Ready(Ok(StreamProgress::Whole))
     }
 
-    fn take(&mut self, data: Bytes, sums: bool) -> Result<(), h2::Error> {
+    fn take(&mut self, data: Bytes, reading: Reading<'_>) -> Result<(), h2::Error> {
         self.length += data.len() as u64;
         self.stream.flow_control().release_capacity(data.len())?;
         let add = |hasher: &mut crc32fast::Hasher, bytes: &[u8]| {
-            if sums {
+            if reading.sums {
                 hasher.update(bytes);
             }
         };
@@ -130,6 +140,16 @@ impl StreamBody {
             BodyPieces::None => self.pieces = BodyPieces::One(data),
             BodyPieces::One(first) if first.is_empty() => self.pieces = BodyPieces::One(data),
             BodyPieces::One(_) if data.is_empty() => {}
+            BodyPieces::One(first) if reading.keeps => {
+                self.pieces = BodyPieces::Kept([&first[..], &data[..]].concat());
+            }
+            BodyPieces::Kept(kept) if self.length <= CODED_BODY_BYTES_MAX => kept.extend_from_slice(&data),
+            BodyPieces::Kept(kept) => {
+                let mut hasher = crc32fast::Hasher::new();
+                add(&mut hasher, kept);
+                add(&mut hasher, &data);
+                self.pieces = BodyPieces::Summed(hasher);
+            }
             BodyPieces::One(first) => {
                 let mut hasher = crc32fast::Hasher::new();
                 add(&mut hasher, first);
@@ -139,6 +159,11 @@ impl StreamBody {
             BodyPieces::Summed(hasher) => add(hasher, &data),
         }
         Ok(())
+    }
+
+    fn coding(&self) -> SaidCoding {
+        let values = self.head.headers().get_all(http::header::CONTENT_ENCODING);
+        values.iter().fold(SaidCoding::None, |said, value| said.and(value.as_bytes()))
     }
 
     /// Names and values, before they are compressed.

@@ -172,7 +172,9 @@ impl<'d> Http2Conversation<'d> {
         let desk = self.desk;
         let Some(stream) = &mut self.streams[number] else { return };
         let mut cx = Context::from_waker(self.bells.bell(number));
-        let Poll::Ready(progress) = stream.reader.poll(desk.workload.checks.bytes, &mut cx) else { return };
+        let Poll::Ready(progress) = stream.reader.poll(desk.reading(stream.asked.start.request), &mut cx) else {
+            return;
+        };
         let now = self.meter.last_received.get();
         match progress {
             Ok(StreamProgress::Some) => {

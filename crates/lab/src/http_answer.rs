@@ -2,18 +2,20 @@
 //!
 //! The lab's own, so that a server built on our codec is not judged by that same codec. It knows no socket, and not
 //! which answer would be the right one. A body that came at once is handed on where it lies; one that comes in parts
-//! is summed on the way. Nothing is allocated, unless a head comes in parts.
+//! is summed on the way, or kept where its bytes are wanted. Nothing else is allocated, unless a head comes in parts.
 
 use crate::answer::{Answer, BodySeen, Fault, Reading};
 use crate::answer_chunks::{ChunkReader, Piece};
 use crate::error_kind::ErrorKind;
-use crate::limits::{ANSWER_HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX};
+use crate::limits::{ANSWER_HEAD_BYTES_MAX, CODED_BODY_BYTES_MAX, INTERIM_ANSWERS_MAX};
 use crate::received_head::{AnswerHead, BodyEnd, HeadMemo, VERSION_1};
 
 #[derive(Debug, Default)]
 pub(crate) struct HttpAnswerReader {
     state: State,
     interim_count: u8,
+    /// The bytes of a body that comes in parts, where they are wanted and as far as they are few enough.
+    kept: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -45,19 +47,19 @@ enum Rest {
 impl HttpAnswerReader {
     /// Reads on, and takes what it read from the front of `input`: all of it, or as far as an answer ends.
     #[inline]
-    pub(crate) fn read<'i>(
-        &mut self,
+    pub(crate) fn read<'a, 'i: 'a>(
+        &'a mut self,
         input: &mut &'i [u8],
         memo: &mut HeadMemo,
         reading: Reading<'_>,
-    ) -> Result<Option<Answer<'i>>, Fault> {
+    ) -> Result<Option<Answer<'a>>, Fault> {
         loop {
             if let State::Body(body) = &mut self.state {
-                let answer = body.read(input, reading)?;
+                let answer = body.read(input, reading, &mut self.kept)?;
                 if answer.is_some() {
                     self.state = State::Before;
                 }
-                return Ok(answer);
+                return Ok(answer.map(|answer| answer.with_bytes(&self.kept)));
             }
             let Some(head) = self.read_head(input, memo, reading.asked.starts_with(b"HEAD "))? else { return Ok(None) };
             if head.status < 200 {
@@ -76,18 +78,19 @@ impl HttpAnswerReader {
                 *input = rest;
                 return Ok(Some(head.answer(length, BodySeen::Whole(body), 0)));
             }
+            self.kept.clear();
             self.state = State::Body(Body::new(head));
         }
     }
 
     /// The server has closed: was that the end of the answer?
-    pub(crate) fn end_of_input(&mut self) -> Result<Answer<'static>, Fault> {
+    pub(crate) fn end_of_input(&mut self) -> Result<Answer<'_>, Fault> {
         let fault = |kind, text| Err(Fault { kind, text });
         match std::mem::take(&mut self.state) {
             State::Before => fault(ErrorKind::NoAnswer, "closed before the first byte of an answer".to_owned()),
             State::Head(head) => fault(ErrorKind::NoAnswer, format!("closed after {} bytes of a head", head.len())),
             State::Body(body) => match body.rest {
-                Rest::All => Ok(body.summed()),
+                Rest::All => Ok(body.summed().with_bytes(&self.kept)),
                 Rest::Length(left) => {
                     let text = format!("{} bytes of a body of {}", body.length, body.length + left);
                     fault(ErrorKind::ShortBody, text)
@@ -143,8 +146,8 @@ impl HttpAnswerReader {
 impl AnswerHead {
     #[inline]
     fn answer<'i>(&self, length: u64, body: BodySeen<'i>, framing_bytes: u64) -> Answer<'i> {
-        let (status, persistent) = (self.status, self.persistent);
-        Answer { status, length, body, persistent, head_bytes: self.head_bytes as u64, framing_bytes }
+        let AnswerHead { status, persistent, coding, .. } = *self;
+        Answer { status, length, body, persistent, coding, head_bytes: self.head_bytes as u64, framing_bytes }
     }
 }
 
@@ -158,7 +161,12 @@ impl Body {
         Body { head, rest, length: 0, checksum: crc32fast::Hasher::new() }
     }
 
-    fn read(&mut self, input: &mut &[u8], reading: Reading<'_>) -> Result<Option<Answer<'static>>, Fault> {
+    fn read(
+        &mut self,
+        input: &mut &[u8],
+        reading: Reading<'_>,
+        kept: &mut Vec<u8>,
+    ) -> Result<Option<Answer<'static>>, Fault> {
         loop {
             let (data, over) = match &mut self.rest {
                 Rest::Length(left) => {
@@ -178,6 +186,9 @@ impl Body {
             self.length += data.len() as u64;
             if reading.sums {
                 self.checksum.update(data);
+            }
+            if reading.keeps && self.length <= CODED_BODY_BYTES_MAX {
+                kept.extend_from_slice(data);
             }
             if over {
                 return Ok(Some(self.summed()));

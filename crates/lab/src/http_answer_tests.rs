@@ -4,8 +4,8 @@ use super::*;
 use message::Method;
 use wire::{BodyDecoder, ChunkedLimits, Decoded, HeadLimits, read_response};
 
-const READING: Reading<'_> = Reading { asked: b"GET / HTTP/1.1\r\n\r\n", sums: true };
-const HEAD: Reading<'_> = Reading { asked: b"HEAD / HTTP/1.1\r\n\r\n", sums: true };
+const READING: Reading<'_> = Reading { asked: b"GET / HTTP/1.1\r\n\r\n", sums: true, keeps: false };
+const HEAD: Reading<'_> = Reading { asked: b"HEAD / HTTP/1.1\r\n\r\n", sums: true, keeps: false };
 
 /// What an answer is known by here: status, length, checksum, persistence.
 type Known = (u16, u64, u32, bool);

@@ -24,7 +24,13 @@ pub(crate) struct Learned {
 /// A word that was written.
 const KNOWN: u64 = 1 << 63;
 /// Of the length, above the 32 bits of the checksum.
-const LENGTH_BITS: u64 = (1 << 31) - 1;
+pub(crate) const LENGTH_BITS: u64 = (1 << 31) - 1;
+
+/// What a body is known by.
+#[inline]
+pub(crate) fn word_of(length: u64, checksum: u32) -> u64 {
+    KNOWN | (length & LENGTH_BITS) << 32 | u64::from(checksum)
+}
 
 impl Learned {
     pub(crate) fn new(requests_count: usize) -> Learned {
@@ -39,7 +45,7 @@ impl Learned {
     pub(crate) fn knowing(bodies: &[(u64, u32)]) -> Learned {
         let learned = Learned::new(bodies.len());
         for (word, &(length, checksum)) in learned.words.iter().zip(bodies) {
-            word.store(KNOWN | (length & LENGTH_BITS) << 32 | u64::from(checksum), Ordering::Relaxed);
+            word.store(word_of(length, checksum), Ordering::Relaxed);
         }
         learned
     }
@@ -57,7 +63,7 @@ impl Learned {
         let known = match cell.load(Ordering::Relaxed) {
             0 => {
                 let checksum = if checks.bytes { answer.body.checksum() } else { 0 };
-                let word = KNOWN | (answer.length & LENGTH_BITS) << 32 | u64::from(checksum);
+                let word = word_of(answer.length, checksum);
                 match cell.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed) {
                     Ok(_) => word,
                     Err(first) => first,
@@ -97,6 +103,12 @@ impl Learned {
         }
     }
 
+    /// Length and CRC-32 of every request's body; 0 and 0 of what was not fetched.
+    pub(crate) fn bodies(&self) -> Vec<(u64, u32)> {
+        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
+        words.map(|word| (word >> 32 & LENGTH_BITS, word as u32)).collect()
+    }
+
     /// The length of the first answer, for messages.
     pub(crate) fn length(&self, request: usize) -> u64 {
         self.words[request].load(Ordering::Relaxed) >> 32 & LENGTH_BITS
@@ -106,10 +118,11 @@ impl Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer_coding::SaidCoding;
     use crate::workload::StatusWanted;
 
     fn answer(status: u16, body: BodySeen<'_>, length: u64) -> Answer<'_> {
-        Answer { status, length, body, persistent: true, head_bytes: 0, framing_bytes: 0 }
+        Answer { status, length, body, persistent: true, coding: SaidCoding::None, head_bytes: 0, framing_bytes: 0 }
     }
 
     fn whole(body: &[u8]) -> Answer<'_> {

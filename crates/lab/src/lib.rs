@@ -24,10 +24,14 @@
 mod agenda;
 mod answer;
 mod answer_chunks;
+mod answer_coding;
 mod answer_reader;
 mod as_tool;
 mod catalogue;
 mod client_thread;
+mod coded_body;
+mod coded_look;
+mod coded_pages;
 mod constructed_body;
 mod dialling;
 mod error_kind;
@@ -84,9 +88,11 @@ mod whole_file;
 mod workload;
 mod zipf_pick;
 
+pub use answer_coding::ContentCoding;
 pub use as_tool::{Printed, Progress, Tool, ToolRun, unsaid};
 pub use catalogue::{AskMethod, Catalogue, CatalogueError, Order, Recipe};
-pub use constructed_body::{append_constructed, body_seed};
+pub use coded_pages::FormsSeen;
+pub use constructed_body::{BodyRule, append_constructed, body_rule};
 pub use error_kind::ErrorKind;
 pub use fake_origin::{
     FakeOrigin, LOG_COLUMNS, OriginHttp2Settings, OriginSettings, OriginTlsSettings, Stalls, TlsFault,

@@ -54,6 +54,16 @@ pub const MEMCACHED_BYTES_MAX: usize = 1 << 30;
 pub const LEARNED_BYTES_MAX: usize = 16 << 20;
 pub const LEARNED_BODIES_MAX: usize = 1 << 16;
 
+/// Of an answer in a content coding: a longer body is not undone, and counts as wrong.
+pub const CODED_BODY_BYTES_MAX: u64 = 64 << 20;
+/// Forms of one page, in the coding that is asked for, that are remembered as right. Servers code a page anew each time in the
+/// same way, or in a few; what comes beyond is undone each time.
+pub const CODED_FORMS_MAX: usize = 8;
+/// Of what comes out of a coding at once.
+pub const DECODE_STEP_BYTES: usize = 64 << 10;
+/// 8 MiB, the largest window that zstd may have as a content coding (RFC 9659).
+pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
 /// Latencies are kept in microseconds up to this, with this many significant digits; a longer one counts as this.
 pub const LATENCY_MICROS_MAX: u64 = 60_000_000;
 pub const LATENCY_DIGITS: u8 = 3;
@@ -165,6 +175,10 @@ pub const PORTS_RESTED_MAX: usize = 1_000;
 /// The largest page of a row, and the most that is read of one answer when it is looked at.
 pub const ROW_PAGE_BYTES_MAX: u64 = 1 << 30;
 pub const PLAIN_FETCH_BYTES_MAX: u64 = ROW_PAGE_BYTES_MAX + (1 << 20);
+/// Of a page that is put together.
+pub const PARTS_OF_A_PAGE_MAX: u64 = 9_999;
+/// URLs of their own that a slice of misses has, for each of its seconds: no server answers more.
+pub const FRESH_URLS_PER_SECOND: f64 = 40_000.0;
 /// Pages that are compared byte by byte before a row is measured.
 pub const GATE_URLS_MAX: usize = 2_000;
 /// For asking each page of a row once.

@@ -25,6 +25,7 @@ mod planned_rows;
 mod planned_servers;
 mod process_tree;
 mod profiles;
+mod row_contents;
 mod row_protocol;
 mod row_run;
 mod run_certificate;
@@ -44,6 +45,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use group_keeper::keep_groups;
 pub use lab_file::Nearest;
 
+use crate::answer_coding::ContentCoding;
 use crate::lab_clock::{Nanos, utc_now};
 use crate::matrix::lab_file::OriginChoice;
 use crate::matrix::machine_facts::{Ticks, load_average};
@@ -211,14 +213,18 @@ fn try_all(
         if stage.is_stopped() {
             return Ok(());
         }
-        for spoken in Spoken::ALL {
-            let is_so = |row: &&PlannedRow| Spoken::of(&row.used) == spoken && contestant.absence(row).is_none();
+        let codings = [None].into_iter().chain(ContentCoding::ALL.map(Some));
+        for (spoken, coding) in codings.flat_map(|coding| Spoken::ALL.map(|spoken| (spoken, coding))) {
+            let is_so = |row: &&PlannedRow| {
+                (Spoken::of(&row.used), row.encoding) == (spoken, coding) && contestant.absence(row).is_none()
+            };
             let Some(row) = plan.rows.iter().find(is_so) else { continue };
             let begun = Nanos::now();
             let server = stage.start(contestant, row)?;
             let millis = begun.until(Nanos::now()).as_millis();
             let (name, manner) = (&contestant.planned.name, spoken.in_few_words());
-            say(&format!("{name} starts in {millis} ms ({manner}): {}", contestant.used.version));
+            let coding = coding.map_or(String::new(), |coding| format!(", {}", coding.name()));
+            say(&format!("{name} starts in {millis} ms ({manner}{coding}): {}", contestant.used.version));
             drop(server);
         }
     }

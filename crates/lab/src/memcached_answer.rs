@@ -6,6 +6,7 @@
 //! value would be the right one.
 
 use crate::answer::{Answer, BodySeen, Fault, Reading};
+use crate::answer_coding::SaidCoding;
 use crate::error_kind::ErrorKind;
 use crate::limits::MEMCACHED_LINE_BYTES_MAX;
 
@@ -197,12 +198,20 @@ fn read_value_line(text: &[u8], key: &[u8]) -> Result<Line, Fault> {
 /// No value: but the line itself stands for it where it can, so that a report may quote it.
 fn of_line(status: u16, line: &[u8], line_bytes: usize) -> Answer<'_> {
     let (body, head_bytes) = (BodySeen::Whole(line), line_bytes as u64);
-    Answer { status, length: 0, body, persistent: true, head_bytes, framing_bytes: 0 }
+    Answer { status, length: 0, body, persistent: true, coding: SaidCoding::None, head_bytes, framing_bytes: 0 }
 }
 
 fn of_value(line_bytes: u64, length: u64, body: BodySeen<'_>) -> Answer<'_> {
     let framing_bytes = AFTER_VALUE.len() as u64;
-    Answer { status: 200, length, body, persistent: true, head_bytes: line_bytes, framing_bytes }
+    Answer {
+        status: 200,
+        length,
+        body,
+        persistent: true,
+        coding: SaidCoding::None,
+        head_bytes: line_bytes,
+        framing_bytes,
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +222,7 @@ mod tests {
     type Expected<'t> = Result<(u16, &'t str), (ErrorKind, &'t str)>;
 
     fn check(asked: &str, text: &str, expect: &[Expected<'_>]) {
-        let reading = Reading { asked: asked.as_bytes(), sums: true };
+        let reading = Reading { asked: asked.as_bytes(), sums: true, keeps: false };
         for split in 0..=text.len() {
             let (mut reader, mut got) = (MemcachedAnswerReader::default(), Vec::new());
             'parts: for part in [&text.as_bytes()[..split], &text.as_bytes()[split..]] {

@@ -4,7 +4,7 @@
 //! is read is compared byte by byte, whoever wrote it. The `set` of a key lies here as it is sent, its value in it.
 
 use crate::catalogue::{Catalogue, CatalogueError, Order};
-use crate::constructed_body::{append_constructed, body_seed};
+use crate::constructed_body::{append_constructed, body_rule};
 use crate::limits::{MEMCACHED_BYTES_MAX, MEMCACHED_KEY_BYTES_MAX, MEMCACHED_KEYS_MAX, MEMCACHED_VALUE_BYTES_MAX};
 
 /// What is kept in the memcached that is measured.
@@ -54,7 +54,7 @@ impl MemcachedItems {
             let key = self.key(number);
             request.clear();
             request.extend_from_slice(format!("set {key} 0 0 {}\r\n", self.value_bytes).as_bytes());
-            append_constructed(&mut request, body_seed(&key), 0, self.value_bytes as u64);
+            append_constructed(&mut request, body_rule(&key), 0, self.value_bytes as u64);
             request.extend_from_slice(b"\r\n");
             catalogue.add_raw(&request, 4, key.len());
         }

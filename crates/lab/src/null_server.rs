@@ -68,12 +68,12 @@ impl Answers {
     fn new(size: u64) -> Answers {
         let plan = Plan::read(&format!("/f{size}.html"), "", 0).expect("the size was looked at");
         let answer = |persistent| {
-            let drawn = Drawn { size, seed: plan.seed, error: None, faults: plan.faults };
+            let drawn = Drawn { size, rule: plan.rule, error: None, faults: plan.faults };
             let reply = Reply::new(&plan, &Asked { persistent, ..PLAIN_GET }, &drawn);
             let mut out = reply.head;
             append_date(&mut out, wall_seconds());
             out.extend_from_slice(b"\r\n");
-            append_constructed(&mut out, reply.seed, reply.from, reply.to);
+            append_constructed(&mut out, reply.rule, reply.from, reply.to);
             out
         };
         Answers { keeping: answer(true), closing: answer(false) }
@@ -209,12 +209,12 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
-    use crate::constructed_body::body_seed;
+    use crate::constructed_body::body_rule;
 
     fn check(size: u64, request: &str, requests: usize, closes: bool) {
         let server = NullServer::start("127.0.0.1:0".parse().unwrap(), size, 2).unwrap();
         let mut body = Vec::new();
-        append_constructed(&mut body, body_seed(&format!("/f{size}.html")), 0, size);
+        append_constructed(&mut body, body_rule(&format!("/f{size}.html")), 0, size);
         let mut client = TcpStream::connect(server.address).unwrap();
         for _ in 0..requests {
             client.write_all(request.as_bytes()).unwrap();

@@ -2,9 +2,11 @@
 //!
 //! As strict as RFC 9112 lets a reader be: what two readers could take in two ways is refused and never repaired,
 //! because a judge that guesses hides what it should report. It shares nothing with the codec of the servers that it
-//! may have to judge. Of the fields only those that frame are read.
+//! may have to judge. Of the fields only those that frame are read, and which content coding the
+//! body is in.
 
 use crate::answer::Fault;
+use crate::answer_coding::SaidCoding;
 use crate::limits::{ANSWER_HEAD_BYTES_MAX, HEAD_MEMO_BYTES_MAX};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,7 @@ pub(crate) struct AnswerHead {
     /// May the connection be used again once the body has ended?
     pub(crate) persistent: bool,
     pub(crate) body: BodyEnd,
+    pub(crate) coding: SaidCoding,
     pub(crate) head_bytes: usize,
 }
 
@@ -72,7 +75,7 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<AnswerHead>, Fault> 
     let mut at = 0;
     let Some(line) = take_line(bytes, &mut at)? else { return Ok(None) };
     let (status, http_1_0) = read_status_line(line)?;
-    let mut framing = Framing::default();
+    let (mut framing, mut coding) = (Framing::default(), SaidCoding::None);
     loop {
         let Some(line) = take_line(bytes, &mut at)? else { return Ok(None) };
         if line.is_empty() {
@@ -83,12 +86,13 @@ fn read_head(bytes: &[u8], bodiless: bool) -> Result<Option<AnswerHead>, Fault> 
             14 if name.eq_ignore_ascii_case(b"content-length") => framing.take_lengths(value)?,
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => framing.take_coding(value)?,
             10 if name.eq_ignore_ascii_case(b"connection") => framing.take_options(value),
+            16 if name.eq_ignore_ascii_case(b"content-encoding") => coding = coding.and(value),
             _ => {}
         }
     }
     let body = framing.body_end(status, http_1_0, bodiless)?;
     let persistent = !framing.close && (!http_1_0 || framing.keep_alive) && body != BodyEnd::WithConnection;
-    Ok(Some(AnswerHead { status, persistent, body, head_bytes: at }))
+    Ok(Some(AnswerHead { status, persistent, body, coding, head_bytes: at }))
 }
 
 /// The line that begins at `at`, without its CR LF; `None` when its end has not come.

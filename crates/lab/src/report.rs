@@ -9,6 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
+use crate::coded_pages::FormsSeen;
 use crate::error_kind::ErrorKind;
 use crate::limits::{BUSY_SHARE_MAX, CLOSE_GRACE};
 use crate::report_of_load::{load_description, load_name, session_lines, sessions_json, things_started};
@@ -48,6 +49,9 @@ pub fn text(url: &str, workload: &Workload, outcome: &Outcome) -> String {
     if let Some(memcached) = &tally.memcached {
         let MemcachedTally { hits, misses, stored } = memcached;
         line("memcached", format!("{hits} hits, {misses} misses, {stored} stored"));
+    }
+    if let Some(forms) = &outcome.forms {
+        line("encoding", encoding_words(forms, tally));
     }
     line("connections", format!("{} opened for {} users", tally.connections, workload.users));
     if let Some(settings) = &workload.tls {
@@ -111,6 +115,10 @@ pub fn json(url: &str, workload: &Workload, outcome: &Outcome) -> Value {
         "body_bytes": tally.body_bytes,
         "received_bytes": tally.received_bytes,
         "connections_opened": tally.connections,
+        "encoding": outcome.forms.as_ref().map(|forms| json!({
+            "coding": forms.coding.name(), "text_bytes": tally.text_bytes, "ratio": ratio(tally),
+            "forms": forms.forms, "decoded": forms.decoded,
+        })),
         "tls": workload.tls.as_ref().map(|settings| tls_json(settings, tally, seconds)),
         "http2": tally.http2.map(|it| json!({
             "field_block_bytes": it.field_block_bytes, "gone_away": it.gone_away, "streams_allowed": it.streams_allowed,
@@ -289,6 +297,24 @@ fn checked(checks: &Checks) -> String {
     let rest = [checks.length.then(|| "length".to_owned()), checks.bytes.then(|| "bytes".to_owned())];
     let checks: Vec<String> = status.into_iter().chain(rest.into_iter().flatten()).collect();
     if checks.is_empty() { "nothing checked".to_owned() } else { format!("checked: {}", checks.join(", ")) }
+}
+
+/// How many times shorter the bodies were than the pages.
+fn ratio(tally: &Tally) -> Option<f64> {
+    (tally.body_bytes > 0).then(|| tally.text_bytes as f64 / tally.body_bytes as f64)
+}
+
+fn encoding_words(forms: &FormsSeen, tally: &Tally) -> String {
+    let mean = |bytes: u64| bytes as f64 / tally.good.max(1) as f64;
+    let ratio = ratio(tally).map_or_else(String::new, |ratio| format!(", {ratio:.2} times as short"));
+    format!(
+        "{}: {:.0} bytes of {:.0} on average{ratio}; {} forms, {} bodies undone and compared",
+        forms.coding.name(),
+        mean(tally.body_bytes),
+        mean(tally.text_bytes),
+        forms.forms,
+        forms.decoded,
+    )
 }
 
 pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {

@@ -34,6 +34,7 @@ fn outcome(busy_share: f64) -> Outcome {
         seconds: vec![tally.turn_second()],
         tally,
         threads: vec![ThreadCost { cpu, busy_share }],
+        forms: None,
     }
 }
 
@@ -97,6 +98,20 @@ fn the_json_has_the_same_numbers() {
     assert!(json["latency_micros"]["from_intended"]["p99"].is_null());
     assert_eq!(json["seconds"][0]["good"], 1000);
     assert_eq!(json["workload"]["arrivals"], "poisson");
+}
+
+#[test]
+fn a_coding_is_told_with_what_it_saves() {
+    let mut outcome = outcome(0.5);
+    outcome.forms = Some(FormsSeen { coding: crate::ContentCoding::Brotli, forms: 2, decoded: 3 });
+    outcome.tally.text_bytes = 4 * outcome.tally.body_bytes;
+    let text = text("http://a/", &workload(Load::Closed), &outcome);
+    let line =
+        "encoding      br: 1024 bytes of 4096 on average, 4.00 times as short; 2 forms, 3 bodies undone and compared\n";
+    assert!(text.contains(line), "{text}");
+    let json = json("http://a/", &workload(Load::Closed), &outcome);
+    assert_eq!((&json["encoding"]["coding"], &json["encoding"]["ratio"]), (&"br".into(), &4.0.into()));
+    assert!(json["encoding"]["decoded"] == 3 && json["encoding"]["text_bytes"] == 4_096_000);
 }
 
 #[test]

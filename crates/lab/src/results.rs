@@ -139,6 +139,9 @@ pub struct RowUsed {
     /// A user's next connection resumes the TLS session of its last one.
     #[serde(default)]
     pub resume: bool,
+    /// The content coding that its answers are asked for in.
+    #[serde(default)]
+    pub encoding: Option<String>,
     /// Starts a second of an open loop; none in a closed one.
     pub rate_per_second: Option<f64>,
     /// The whole load in words.
@@ -159,6 +162,8 @@ pub enum RowKind {
     Hit,
     /// The origin answers every request.
     Pass,
+    /// Every request is for a URL that was never asked for: fetched, stored and answered.
+    Miss,
     /// Connections that ask once and are then held, and one that asks while they are.
     Idle,
 }
@@ -247,6 +252,9 @@ pub struct Block {
     pub good: u64,
     pub failed: u64,
     pub body_bytes: u64,
+    /// Of the texts behind them, where they came in a content coding.
+    #[serde(default)]
+    pub text_bytes: Option<u64>,
     pub p50_micros: Option<u64>,
     pub p99_micros: Option<u64>,
     pub max_micros: Option<u64>,

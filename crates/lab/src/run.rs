@@ -11,12 +11,15 @@ use std::time::Duration;
 
 use crate::catalogue::Catalogue;
 use crate::client_thread::{Brought, Part, ThreadJob, work};
+use crate::coded_look::look;
+use crate::coded_pages::{CodedPages, FormsSeen};
 use crate::http2_requests::Http2Requests;
 use crate::lab_clock::Nanos;
 use crate::learned::Learned;
 use crate::sources;
 use crate::tally::{Second, Tally};
 use crate::tls_client::TlsClient;
+use crate::verdict::Awaited;
 use crate::workload::{Load, Workload};
 
 /// What came of a run.
@@ -27,6 +30,8 @@ pub struct Outcome {
     /// Whole seconds, and last what was left.
     pub seconds: Vec<Second>,
     pub threads: Vec<ThreadCost>,
+    /// Where a content coding was asked for.
+    pub forms: Option<FormsSeen>,
 }
 
 /// What a thread of the generator used itself.
@@ -52,6 +57,8 @@ pub enum StartError {
     NoHttp2(String),
     /// The machine has no room for what is asked.
     NoRoom(String),
+    /// The pages are not there in the content coding that is asked for.
+    BadLook(String),
 }
 
 impl fmt::Display for StartError {
@@ -61,18 +68,48 @@ impl fmt::Display for StartError {
             StartError::NoHttp2(why) => write!(f, "{why}"),
             StartError::NoTls(why) => write!(f, "cannot speak TLS: {why}"),
             StartError::NoThread(error) => write!(f, "cannot start a thread: {error}"),
-            StartError::NoRoom(why) => write!(f, "{why}"),
+            StartError::NoRoom(why) | StartError::BadLook(why) => write!(f, "{why}"),
         }
     }
 }
 
 /// Runs to its end, or until `stop` is true. `on_second` gets each second when all threads have ended it.
 pub fn run(
-    mut workload: Workload,
+    workload: Workload,
     catalogue: Catalogue,
     stop: &Arc<AtomicBool>,
     on_second: &mut dyn FnMut(usize, &Second),
 ) -> Result<Outcome, StartError> {
+    let catalogue = Arc::new(catalogue);
+    let known = workload.known_bodies.as_ref().filter(|bodies| bodies.len() == catalogue.len());
+    let awaited = match (workload.encoding, known) {
+        (None, _) => Awaited::Any,
+        (Some(coding), Some(bodies)) => Awaited::Coded(Arc::new(CodedPages::new(coding, bodies))),
+        (Some(coding), None) => Awaited::Coded(look(&workload, &catalogue, coding, stop)?),
+    };
+    let learned = Arc::new(match known {
+        Some(bodies) => Learned::knowing(bodies),
+        None if catalogue.is_of_memcached() => Learned::new(0),
+        None => Learned::new(catalogue.len()),
+    });
+    load(workload, Round { catalogue, learned, awaited }, stop, on_second)
+}
+
+/// What is asked for, and what the answers are judged by.
+pub(crate) struct Round {
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) learned: Arc<Learned>,
+    pub(crate) awaited: Awaited,
+}
+
+/// The load itself.
+pub(crate) fn load(
+    mut workload: Workload,
+    round: Round,
+    stop: &Arc<AtomicBool>,
+    on_second: &mut dyn FnMut(usize, &Second),
+) -> Result<Outcome, StartError> {
+    let Round { catalogue, learned, awaited } = round;
     if let Some(count) = workload.length.requests() {
         workload.users = workload.users.min(usize::try_from(count).unwrap_or(usize::MAX));
     }
@@ -86,26 +123,23 @@ pub fn run(
     let protocol = if http2.is_some() { &b"h2"[..] } else { b"http/1.1" };
     let tls = workload.tls.as_ref().map(|settings| TlsClient::new(settings, protocol));
     let tls = tls.transpose().map_err(|error| StartError::NoTls(error.to_string()))?;
-    look(&workload)?;
+    knock(&workload)?;
 
     let threads = workload.threads;
     let (sender, receiver) = mpsc::channel();
     let job = ThreadJob {
         thread: 0,
-        learned: Arc::new(match &workload.known_bodies {
-            Some(bodies) if bodies.len() == catalogue.len() => Learned::knowing(bodies),
-            _ if catalogue.is_of_memcached() => Learned::new(0),
-            _ => Learned::new(catalogue.len()),
-        }),
+        learned,
+        awaited,
         workload: Arc::new(workload),
-        catalogue: Arc::new(catalogue),
+        catalogue,
         tls,
         http2,
         begun: Nanos::now(),
         stop: Arc::clone(stop),
         seconds: sender,
     };
-    let begun = job.begun;
+    let (begun, awaited) = (job.begun, job.awaited.clone());
     let mut workers = Vec::with_capacity(threads);
     for thread in 0..threads {
         let job = ThreadJob { thread, ..job.clone() };
@@ -121,11 +155,15 @@ pub fn run(
     for worker in workers {
         brought.push(worker.join().expect("a thread of the generator panicked").map_err(StartError::NoThread)?);
     }
-    Ok(sum_up(begun, seconds, &brought))
+    let forms = match awaited {
+        Awaited::Coded(pages) => Some(pages.seen()),
+        Awaited::Any | Awaited::Identity => None,
+    };
+    Ok(Outcome { forms, ..sum_up(begun, seconds, &brought) })
 }
 
 /// Is anybody there?
-fn look(workload: &Workload) -> Result<(), StartError> {
+fn knock(workload: &Workload) -> Result<(), StartError> {
     let (target, looked) = match &workload.unix {
         Some(path) => (path.display().to_string(), UnixStream::connect(path).map(drop)),
         None => {
@@ -175,7 +213,7 @@ fn sum_up(begun: Nanos, seconds: Vec<Second>, brought: &[Brought]) -> Outcome {
         let cpu = Duration::from_nanos(one.cpu.0);
         threads.push(ThreadCost { cpu, busy_share: cpu.as_secs_f64() / time.as_secs_f64().max(1e-9) });
     }
-    Outcome { elapsed, tally, seconds, threads }
+    Outcome { elapsed, tally, seconds, threads, forms: None }
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub struct Tally {
     /// Answers that passed every check: goodput.
     pub good: u64,
     pub body_bytes: u64,
+    /// Of the texts behind the bodies that came in a coding that was asked for.
+    pub text_bytes: u64,
     /// Heads and framing of whole answers, good or not; all that was received.
     pub head_bytes: u64,
     pub framing_bytes: u64,
@@ -151,6 +153,7 @@ impl Default for Tally {
             finished: 0,
             good: 0,
             body_bytes: 0,
+            text_bytes: 0,
             head_bytes: 0,
             framing_bytes: 0,
             received_bytes: 0,
@@ -341,6 +344,7 @@ impl Tally {
             (&mut self.finished, other.finished),
             (&mut self.good, other.good),
             (&mut self.body_bytes, other.body_bytes),
+            (&mut self.text_bytes, other.text_bytes),
             (&mut self.head_bytes, other.head_bytes),
             (&mut self.framing_bytes, other.framing_bytes),
             (&mut self.received_bytes, other.received_bytes),
@@ -428,6 +432,7 @@ fn shortened(text: String) -> String {
 mod tests {
     use super::*;
     use crate::answer::BodySeen;
+    use crate::answer_coding::SaidCoding;
 
     #[test]
     fn tallies_add_up_and_keep_the_first_sample() {
@@ -457,7 +462,7 @@ mod tests {
     fn answers_are_counted_by_status_and_connections_as_lives() {
         let answer = |status, length| {
             let (body, persistent) = (BodySeen::Summed(0), status == 200);
-            Answer { status, length, body, persistent, head_bytes: 50, framing_bytes: 1 }
+            Answer { status, length, body, persistent, coding: SaidCoding::None, head_bytes: 50, framing_bytes: 1 }
         };
         let (mut one, mut two) = (Tally::default(), Tally::default());
         one.note_answer(&answer(200, 10));

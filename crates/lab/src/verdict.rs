@@ -1,7 +1,12 @@
-//! What a whole answer is worth: held against what the first fetch taught, or against the value that a rule says.
+//! What a whole answer is worth: held against what the first fetch taught, against the value that a rule says, or against the page
+//! in a content coding.
+
+use std::sync::Arc;
 
 use crate::answer::{Answer, BodySeen};
+use crate::answer_coding::SaidCoding;
 use crate::catalogue::Catalogue;
+use crate::coded_pages::CodedPages;
 use crate::error_kind::ErrorKind;
 use crate::learned::Learned;
 use crate::workload::Checks;
@@ -11,15 +16,28 @@ use crate::workload::Checks;
 pub(crate) struct Measure<'d> {
     pub(crate) catalogue: &'d Catalogue,
     pub(crate) learned: &'d Learned,
+    pub(crate) awaited: &'d Awaited,
     pub(crate) checks: &'d Checks,
+}
+
+/// In which content coding answers are awaited.
+#[derive(Clone, Debug)]
+pub(crate) enum Awaited {
+    /// Whichever they come in: nobody has asked for one.
+    Any,
+    /// In none.
+    Identity,
+    Coded(Arc<CodedPages>),
 }
 
 impl Measure<'_> {
     #[inline]
     pub(crate) fn judge(&self, request: usize, answer: &Answer<'_>) -> Result<(), ErrorKind> {
-        match self.catalogue.is_of_memcached() {
-            false => self.learned.judge(request, answer, self.checks),
-            true => judge_value(self.catalogue.value(request), answer, self.checks),
+        match (self.catalogue.is_of_memcached(), self.awaited) {
+            (true, _) => judge_value(self.catalogue.value(request), answer, self.checks),
+            (false, Awaited::Coded(pages)) => pages.judge(request, answer, self.checks),
+            (false, Awaited::Identity) if answer.coding != SaidCoding::None => Err(ErrorKind::BadEncoding),
+            (false, Awaited::Identity | Awaited::Any) => self.learned.judge(request, answer, self.checks),
         }
     }
 
@@ -35,6 +53,11 @@ impl Measure<'_> {
                 format!("{name}: {}", String::from_utf8_lossy(line))
             }
             (ErrorKind::BadStatus, _) => format!("{name}: status {}", answer.status),
+            (ErrorKind::BadEncoding, _) => format!("{name}: {}", answer.coding.in_words()),
+            (ErrorKind::BadDecoded, _) => match self.awaited {
+                Awaited::Coded(pages) => format!("{name}: {}", pages.complaint(request, answer).unwrap_or_default()),
+                Awaited::Identity | Awaited::Any => unreachable!("no coding was asked for"),
+            },
             (ErrorKind::BadLength, _) => format!("{name}: {length} bytes, {}", wanted()),
             _ if self.catalogue.is_of_memcached() => format!("{name}: {length} bytes, not those that were stored"),
             _ => format!("{name}: {length} bytes, not those of the first fetch"),
@@ -68,7 +91,7 @@ mod tests {
     fn a_value_is_the_one_that_was_stored() {
         let answer = |status, value: &'static [u8]| {
             let (length, body) = (value.len() as u64, BodySeen::Whole(value));
-            Answer { status, length, body, persistent: true, head_bytes: 0, framing_bytes: 0 }
+            Answer { status, length, body, persistent: true, coding: SaidCoding::None, head_bytes: 0, framing_bytes: 0 }
         };
         let misses_pass = Checks { status: StatusWanted::NonErrorOrMiss, ..Checks::ALL };
         let check = |wanted: Option<&[u8]>, answer: Answer<'_>, expect| {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::answer_coding::ContentCoding;
 use crate::catalogue::Order;
 use crate::replay::Replay;
 use crate::script::Script;
@@ -36,6 +37,9 @@ pub struct Workload {
     pub checks: Checks,
     /// Length and CRC-32 of every request's body, where they are known before the first fetch; else that one teaches.
     pub known_bodies: Option<Arc<[(u64, u32)]>>,
+    /// The content coding that the requests ask for, which answers must then have. Each page is looked at as it is, and in this coding,
+    /// before the load, where `known_bodies` does not say what it is.
+    pub encoding: Option<ContentCoding>,
     /// For a connection to be there, for the first byte of an answer, and for the next one of it.
     pub timeout: Duration,
     /// In a closed loop, users begin evenly over this time.
@@ -153,6 +157,7 @@ impl Workload {
             order: Order::InTurn,
             checks: Checks::ALL,
             known_bodies: None,
+            encoding: None,
             timeout: Duration::from_secs(10),
             ramp: Duration::ZERO,
             think: Duration::ZERO,

@@ -10,6 +10,8 @@ mod answer_stream;
 mod as_tools;
 #[path = "program/bad_input.rs"]
 mod bad_input;
+#[path = "program/bench_codings.rs"]
+mod bench_codings;
 #[path = "program/bench_command.rs"]
 mod bench_command;
 #[path = "program/bench_counts.rs"]
@@ -72,6 +74,8 @@ mod imported_proxy;
 mod input_table;
 #[path = "program/judge.rs"]
 mod judge;
+#[path = "program/lab_codings.rs"]
+mod lab_codings;
 #[path = "program/lab_matrix.rs"]
 mod lab_matrix;
 #[path = "program/lab_over_tls.rs"]

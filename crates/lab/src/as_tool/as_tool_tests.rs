@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::answer::{Answer, BodySeen};
+use crate::answer_coding::SaidCoding;
 use crate::lab_clock::Nanos;
 use crate::session_tally::SessionTally;
 use crate::tally::{Life, Second, Stamps};
@@ -18,6 +19,7 @@ fn outcome() -> Outcome {
             length: 1000,
             body: BodySeen::Summed(0),
             persistent: true,
+            coding: SaidCoding::None,
             head_bytes: 58,
             framing_bytes: 0,
         };
@@ -44,7 +46,13 @@ fn outcome() -> Outcome {
     sessions.note_completed(1_500_000_000, 1_500_000_000, 2);
     tally.sessions = Some(Box::new(sessions));
     let second = Second { good: 1000, ..Second::default() };
-    Outcome { elapsed: Duration::from_secs(2), tally, seconds: vec![second.clone(), second], threads: Vec::new() }
+    Outcome {
+        elapsed: Duration::from_secs(2),
+        tally,
+        seconds: vec![second.clone(), second],
+        threads: Vec::new(),
+        forms: None,
+    }
 }
 
 fn workload() -> Workload {

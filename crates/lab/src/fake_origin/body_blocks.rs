@@ -66,7 +66,7 @@ impl<'r> BodyBlocks<'r> {
         let from = self.reply.from + self.sent;
         let to = from + length;
         let data_at = block.len();
-        append_constructed(block, self.reply.seed, from, to);
+        append_constructed(block, self.reply.rule, from, to);
         if let Some(flip) = self.reply.faults.flip.filter(|flip| (from..to).contains(flip)) {
             block[data_at + (flip - from) as usize] ^= 1;
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use message::{FieldSpan, Method, Version};
 
+use crate::constructed_body::BodyRule;
 use crate::fake_origin::OriginSettings;
 use crate::fake_origin::origin_certificates::OriginTls;
 use crate::fake_origin::origin_log::{LogLine, OriginLog};
@@ -150,7 +151,7 @@ impl OriginDesk {
             Size::Fixed(size) => size,
             Size::UpTo(most) => dice.u64(..=most),
         };
-        let seed = if plan.random { dice.u64(..) } else { plan.seed };
+        let rule = if plan.random { BodyRule::Noise { seed: dice.u64(..) } } else { plan.rule };
         let error = plan.errors.filter(|&(share, _)| dice.f64() < share).map(|(_, status)| status);
         let is_hit = plan.faults != Faults::default()
             && match plan.hit {
@@ -158,6 +159,6 @@ impl OriginDesk {
                 Hit::Every(n) => (self.shared.turns.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(n),
                 Hit::Share(share) => dice.f64() < share,
             };
-        Drawn { size, seed, error, faults: if is_hit { plan.faults } else { Faults::default() } }
+        Drawn { size, rule, error, faults: if is_hit { plan.faults } else { Faults::default() } }
     }
 }

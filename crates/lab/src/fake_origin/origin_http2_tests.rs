@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::constructed_body::{append_constructed, body_seed};
+use crate::constructed_body::{append_constructed, body_rule};
 use crate::fake_origin::{FakeOrigin, OriginHttp2Settings, OriginSettings, OriginTlsSettings, TlsFault};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ fn start(tls: Option<OriginTlsSettings>) -> FakeOrigin {
 
 fn body(path: &str, to: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    append_constructed(&mut out, body_seed(path), 0, to);
+    append_constructed(&mut out, body_rule(path), 0, to);
     out
 }
 

@@ -5,7 +5,7 @@
 //! with a value that it cannot have is refused: a test that asked for a fault must not get a good answer.
 //! [`WORDS`] is what the manual says of them.
 
-use crate::constructed_body::body_seed;
+use crate::constructed_body::{BodyRule, body_rule, parts_of};
 use crate::fake_origin::catalogue_sizes::catalogue_size;
 use crate::fake_origin::delay_rule::Delay;
 use crate::limits::{ORIGIN_BODY_BYTES_MAX, ORIGIN_EXTRA_BYTES_MAX};
@@ -57,7 +57,7 @@ const SIZE_DEFAULT: u64 = 1_024;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     /// Of the path: which bytes the body has.
-    pub(crate) seed: u64,
+    pub(crate) rule: BodyRule,
     pub(crate) size: Size,
     pub(crate) delay: Delay,
     pub(crate) status: u16,
@@ -168,7 +168,7 @@ impl Plan {
     /// `Err` says which word has a value that it cannot have.
     pub(crate) fn read(path: &str, query: &str, mean_bytes: u64) -> Result<Plan, String> {
         let mut plan = Plan {
-            seed: body_seed(path),
+            rule: body_rule(path),
             size: Size::Fixed(size_of_path(path, mean_bytes)?),
             delay: Delay::None,
             status: 200,
@@ -296,7 +296,15 @@ fn size_of_path(path: &str, mean_bytes: u64) -> Result<u64, String> {
     if let Some(page) = number_in("/u/") {
         return Ok(catalogue_size(page, mean_bytes).min(ORIGIN_BODY_BYTES_MAX));
     }
-    match number_in("/f") {
+    if let Some(parts) = parts_of(path) {
+        return Ok(parts.page_bytes());
+    }
+    // A part of a page has a directory of its own.
+    let number = match path.strip_prefix("/part/").and_then(|rest| rest.split_once("/f")) {
+        Some((_, size)) => size.strip_suffix(".html").and_then(|size| size.parse().ok()),
+        None => number_in("/f").or_else(|| number_in("/t")),
+    };
+    match number {
         Some(size) if size > ORIGIN_BODY_BYTES_MAX => Err(format!("{path}: {ORIGIN_BODY_BYTES_MAX} bytes at most")),
         size => Ok(size.unwrap_or(SIZE_DEFAULT)),
     }
@@ -377,7 +385,7 @@ mod tests {
         ] {
             assert_eq!(read(target).unwrap().size, Size::Fixed(size), "{target}");
         }
-        assert_eq!(read("/a?s=5").unwrap().seed, body_seed("/a"));
+        assert_eq!(read("/a?s=5").unwrap().rule, body_rule("/a"));
         assert!(read("/f99999999999999.html").is_err());
     }
 

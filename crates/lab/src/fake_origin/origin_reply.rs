@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use message::{FieldName, FieldsView, Method, Status, Version, list_members};
 
+use crate::constructed_body::BodyRule;
 use crate::fake_origin::origin_plan::{Etag, Faults, Garble, Plan};
 use crate::usual_fields::{LAST_MODIFIED, LAST_MODIFIED_SECONDS, etag};
 
@@ -55,7 +56,7 @@ impl Conditions {
 pub(crate) struct Drawn {
     /// Of the whole body.
     pub(crate) size: u64,
-    pub(crate) seed: u64,
+    pub(crate) rule: BodyRule,
     /// An error instead of the answer.
     pub(crate) error: Option<u16>,
     pub(crate) faults: Faults,
@@ -66,7 +67,7 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     /// All but the date and the empty line, which come behind it.
     pub(crate) head: Vec<u8>,
-    pub(crate) seed: u64,
+    pub(crate) rule: BodyRule,
     /// HEAD, 204, 304: the head is all, whatever it announces.
     pub(crate) bodiless: bool,
     /// The bytes of the body that are sent.
@@ -116,7 +117,7 @@ impl Reply {
         }
         let bodiless = is_unframed || asked.method == Method::Head;
         let to = if bodiless { from } else { to };
-        Reply { status, head, seed: drawn.seed, bodiless, from, to, chunked, closes, faults: drawn.faults }
+        Reply { status, head, rule: drawn.rule, bodiless, from, to, chunked, closes, faults: drawn.faults }
     }
 
     /// The head's fields as HTTP/2 has them: names and values, without those that speak of a connection (RFC 9113 §8.2.2).
@@ -132,7 +133,7 @@ impl Reply {
 
 /// What is said of the body, whoever asked for it.
 pub(crate) fn append_entity_fields(out: &mut Vec<u8>, plan: &Plan, drawn: &Drawn, status: u16) {
-    let tag = etag(drawn.seed, drawn.size);
+    let tag = etag(drawn.rule.seed(), drawn.size);
     let mut text = String::with_capacity(256);
     if !matches!(status, 204 | 304) {
         text.push_str("Content-Type: text/html; charset=utf-8\r\n");
@@ -160,7 +161,7 @@ impl Conditions {
     /// The status, and the bytes of the body that belong to it (RFC 9110 §13.2.2).
     fn apply(&self, plan: &Plan, drawn: &Drawn, method: Method) -> (u16, u64, u64) {
         let whole = (200, 0, drawn.size);
-        let tag = etag(drawn.seed, drawn.size);
+        let tag = etag(drawn.rule.seed(), drawn.size);
         let unchanged = match (&self.if_none_match, &self.if_modified_since) {
             (Some(tags), _) => plan.etag != Etag::None && names_tag(tags, &tag),
             (None, Some(date)) => plan.modified && is_unchanged_since(date),

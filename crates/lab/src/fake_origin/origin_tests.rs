@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::constructed_body::{append_constructed, body_seed};
+use crate::constructed_body::{append_constructed, body_rule};
 use crate::fake_origin::{FakeOrigin, OriginSettings, Stalls};
 use crate::lab_clock::Nanos;
 
@@ -14,7 +14,7 @@ fn start() -> FakeOrigin {
 
 fn body(path: &str, from: u64, to: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    append_constructed(&mut out, body_seed(path), from, to);
+    append_constructed(&mut out, body_rule(path), from, to);
     out
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::constructed_body::append_constructed;
+use crate::constructed_body::{BodyRule, append_constructed};
 use crate::fake_origin::origin_plan::{Plan, Size};
 use crate::fake_origin::origin_reply::{Asked, Drawn, Reply};
 use crate::limits::{PREPARED_BODY_BYTES_MAX, PREPARED_BYTES_MAX, PREPARED_COUNT_MAX};
@@ -24,12 +24,14 @@ pub(crate) struct Plain {
     pub(crate) status: u16,
     /// All but the date and the empty line.
     pub(crate) head: Vec<u8>,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Rc<[u8]>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct PreparedAnswers {
     by_target: HashMap<Box<[u8]>, Rc<Prepared>>,
+    /// Bodies that several targets have, and which of their bytes.
+    bodies: HashMap<(BodyRule, u64, u64), Rc<[u8]>>,
     bytes: usize,
 }
 
@@ -40,29 +42,41 @@ impl PreparedAnswers {
     }
 
     pub(crate) fn add(&mut self, target: &[u8], plan: Plan, plain_get: &Asked) -> Rc<Prepared> {
-        let plain = Plain::of(&plan, plain_get);
-        let bytes = target.len() + plain.as_ref().map_or(0, |plain| plain.head.len() + plain.body.len());
-        if self.by_target.len() >= PREPARED_COUNT_MAX || self.bytes + bytes > PREPARED_BYTES_MAX {
+        let reply = Plain::reply(&plan, plain_get);
+        let body_bytes = reply.as_ref().map_or(0, |reply| (reply.to - reply.from) as usize);
+        let bytes = target.len() + reply.as_ref().map_or(0, |reply| reply.head.len());
+        if self.by_target.len() >= PREPARED_COUNT_MAX || self.bytes + bytes + body_bytes > PREPARED_BYTES_MAX {
             *self = PreparedAnswers::default();
         }
         self.bytes += bytes;
+        let plain = reply.map(|reply| Plain { status: reply.status, body: self.body(&reply), head: reply.head });
         let prepared = Rc::new(Prepared { plan, plain });
         self.by_target.insert(target.into(), Rc::clone(&prepared));
         prepared
     }
+
+    fn body(&mut self, reply: &Reply) -> Rc<[u8]> {
+        let key = (reply.rule, reply.from, reply.to);
+        if let Some(known) = self.bodies.get(&key) {
+            return Rc::clone(known);
+        }
+        let mut body = Vec::with_capacity((reply.to - reply.from) as usize);
+        append_constructed(&mut body, reply.rule, reply.from, reply.to);
+        self.bytes += body.len();
+        let body: Rc<[u8]> = body.into();
+        self.bodies.insert(key, Rc::clone(&body));
+        body
+    }
 }
 
 impl Plain {
-    fn of(plan: &Plan, plain_get: &Asked) -> Option<Plain> {
+    fn reply(plan: &Plan, plain_get: &Asked) -> Option<Reply> {
         let Size::Fixed(size) = plan.size else { return None };
         if !plan.is_steady() || size > PREPARED_BODY_BYTES_MAX {
             return None;
         }
-        let drawn = Drawn { size, seed: plan.seed, error: None, faults: plan.faults };
-        let reply = Reply::new(plan, plain_get, &drawn);
-        let mut body = Vec::with_capacity((reply.to - reply.from) as usize);
-        append_constructed(&mut body, reply.seed, reply.from, reply.to);
-        Some(Plain { status: reply.status, head: reply.head, body })
+        let drawn = Drawn { size, rule: plan.rule, error: None, faults: plan.faults };
+        Some(Reply::new(plan, plain_get, &drawn))
     }
 }
 
@@ -82,6 +96,10 @@ mod tests {
             assert_eq!(prepared.plain.as_ref().unwrap().body.len(), 1 << 20);
             assert!(answers.bytes <= PREPARED_BYTES_MAX && answers.get(path.as_bytes()).is_some());
         }
+        let held = answers.bytes;
+        let again = answers.add(b"/399?x=1", Plan::read("/399", "s=1m", 0).unwrap(), &get);
+        assert!(answers.bytes - held < 1_000, "its body is the one of another target");
+        assert_eq!(again.plain.as_ref().unwrap().body.len(), 1 << 20);
         let long = answers.add(b"/long", Plan::read("/long", "s=1g", 0).unwrap(), &get);
         assert!(long.plain.is_none());
     }

@@ -19,7 +19,8 @@ const COLUMNS: &str = "\
     connections_opened,client_busy_share,server_busy_share,server_cpu_seconds,server_user_seconds,\
     server_system_seconds,server_pss_bytes,server_fds,server_threads,server_voluntary_switches,\
     server_involuntary_switches,origin_requests,restarted,errors,why,steady,bytes_per_connection,bytes_per_connection_low,bytes_per_connection_high,send_lag_p99_micros,\
-    server_died,tls,http2,streams,resume,handshakes,handshakes_resumed,handshake_p50_micros";
+    server_died,tls,http2,streams,resume,handshakes,handshakes_resumed,handshake_p50_micros,\
+    encoding,text_bytes";
 
 /// A line with the names of the columns, then the records.
 pub fn csv(results: &LabResults) -> String {
@@ -29,12 +30,13 @@ pub fn csv(results: &LabResults) -> String {
         let server = results.servers.iter().find(|server| server.name == cell.server);
         let row = results.rows.iter().find(|row| row.name == cell.row);
         let subject = subject(cell, server, row);
-        let mut record = |kind: &str, fields: Vec<String>, handshakes: [String; 3]| {
-            line(&mut out, [vec![kind.to_owned()], subject.clone(), fields, spoken(row), handshakes.to_vec()].concat());
+        let mut record = |kind: &str, fields: Vec<String>, blocks: &[Block]| {
+            let last = [handshakes_of(blocks).to_vec(), coded(row, blocks).to_vec()].concat();
+            line(&mut out, [vec![kind.to_owned()], subject.clone(), fields, spoken(row), last].concat());
         };
-        record("cell", cell_fields(cell, places), handshakes_of(&cell.blocks));
+        record("cell", cell_fields(cell, places), &cell.blocks);
         for block in &cell.blocks {
-            record("block", block_fields(block), handshakes_of(std::slice::from_ref(block)));
+            record("block", block_fields(block), std::slice::from_ref(block));
         }
     }
     out
@@ -83,6 +85,13 @@ fn handshakes_of(blocks: &[Block]) -> [String; 3] {
         _ => None,
     };
     [optional(sum(|one| one.made)), optional(sum(|one| one.resumed)), optional(p50)]
+}
+
+/// Which coding, and the sum of the texts that came in it.
+fn coded(row: Option<&RowUsed>, blocks: &[Block]) -> [String; 2] {
+    let texts: Vec<u64> = blocks.iter().filter_map(|block| block.text_bytes).collect();
+    let coding = row.and_then(|row| row.encoding.clone());
+    [optional(coding), optional((!texts.is_empty()).then(|| texts.iter().sum::<u64>()))]
 }
 
 /// From `colour` on.

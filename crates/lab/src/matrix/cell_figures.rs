@@ -77,6 +77,10 @@ pub(crate) fn cell(server: &str, judged: &Judged<'_>, saved: &SavedCell) -> Cell
     if let Some(what) = misses(judged, saved) {
         cell.why.push(what);
     }
+    let hits = hits_share(judged, &saved.blocks);
+    if hits > MISS_SHARE_MAX {
+        cell.why.push(format!("not all were misses: {:.3} % never reached the origin", hits * 100.0));
+    }
     if let Some(what) = not_resumed(judged, &saved.blocks) {
         cell.why.push(what);
     }
@@ -113,6 +117,7 @@ pub(crate) fn may_compare(metric: Metric, cell: &Cell, judged: &Judged<'_>) -> b
         && cell.steady != Some(false)
         && !cell.blocks.is_empty()
         && misses_share(judged, &cell.blocks) <= MISS_SHARE_MAX
+        && hits_share(judged, &cell.blocks) <= MISS_SHARE_MAX
         && not_resumed(judged, &cell.blocks).is_none();
     let fits = match metric {
         // In an open loop all that keep up are as fast as the timetable.
@@ -132,7 +137,8 @@ pub(crate) fn may_compare(metric: Metric, cell: &Cell, judged: &Judged<'_>) -> b
 
 /// A single one is too many, whenever it comes.
 pub(crate) fn wrong_bytes(errors: &BTreeMap<String, ErrorSeen>) -> Option<String> {
-    let bad = ["bad-bytes", "bad-length", "long-body"].into_iter().find(|name| errors.contains_key(*name))?;
+    let bad =
+        ["bad-bytes", "bad-length", "bad-decoded", "long-body"].into_iter().find(|name| errors.contains_key(*name))?;
     Some(format!("wrong bytes came ({bad}): {}", errors[bad].sample))
 }
 
@@ -237,6 +243,16 @@ fn misses_share(judged: &Judged<'_>, blocks: &[Block]) -> f64 {
     let asked: u64 = blocks.iter().filter_map(|block| block.origin_requests).sum();
     let good: u64 = blocks.iter().map(|block| block.good).sum();
     asked as f64 / good.max(1) as f64
+}
+
+/// Of the answers that should be misses, how many the origin has not given.
+fn hits_share(judged: &Judged<'_>, blocks: &[Block]) -> f64 {
+    if judged.row.kind != RowKind::Miss {
+        return 0.0;
+    }
+    let asked: u64 = blocks.iter().filter_map(|block| block.origin_requests).sum();
+    let good: u64 = blocks.iter().map(|block| block.good).sum();
+    good.saturating_sub(asked) as f64 / good.max(1) as f64
 }
 
 /// Where sessions are to be resumed, each user's first handshake of a slice is a full one, and next to no other.
@@ -354,6 +370,16 @@ pub(crate) mod tests {
         let cell = seen(1_000, 979);
         assert!(!cell.ranks_throughput && cell.comparable_in.is_empty(), "{:?}", cell.why);
         assert_eq!(cell.why, ["sessions were not resumed: 11 of 1000 handshakes were full ones all the same"]);
+    }
+
+    #[test]
+    fn a_row_of_misses_is_one() {
+        let row = RowUsed { kind: RowKind::Miss, ..row() };
+        let judged = Judged { row: &row, role: Role::Cache, hot: false, seed: 1 };
+        let seen = |asked| cell("s", &judged, &saved(&[Block { origin_requests: Some(asked), ..block(500, 0) }]));
+        assert!(seen(500).ranks_throughput);
+        let cell = seen(490);
+        assert!(!cell.ranks_throughput && cell.why[0].contains("not all were misses: 2.000 %"), "{:?}", cell.why);
     }
 
     #[test]

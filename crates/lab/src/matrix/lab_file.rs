@@ -116,6 +116,10 @@ pub(crate) struct RowSection {
     pub(crate) http2: bool,
     /// Requests under way at once on a connection of HTTP/2; 1 where it is missing.
     pub(crate) streams: Option<OneOrMany<usize>>,
+    /// The content codings that answers are asked for in, and must have: a row for each. The pages are texts then.
+    pub(crate) encoding: Option<OneOrMany<String>>,
+    /// A page that caches put together (ESI).
+    pub(crate) parts: Option<PartsSection>,
     /// Does a user's next connection go on with the TLS session of its last one?
     #[serde(default)]
     pub(crate) resume: bool,
@@ -149,6 +153,16 @@ pub(crate) struct ItemsSection {
     /// Of all requests; the others are gets.
     #[serde(default)]
     pub(crate) set_share: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PartsSection {
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    /// Must each be fetched anew, and takes its time?
+    #[serde(default)]
+    pub(crate) missing: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

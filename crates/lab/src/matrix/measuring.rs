@@ -19,8 +19,9 @@ use crate::matrix::direct_asking::site;
 use crate::matrix::lab_file::{SessionsSection, UrlOrder};
 use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::process_tree::{CpuAccount, Usage, processes_of, pss_bytes};
+use crate::matrix::row_contents::fresh_list;
 use crate::memcached_catalogue::MemcachedItems;
-use crate::results::{Block, ErrorSeen, HandshakesSeen, Sample, SessionsSeen};
+use crate::results::{Block, ErrorSeen, HandshakesSeen, RowKind, Sample, SessionsSeen};
 use crate::run::{Outcome, run};
 use crate::script::Script;
 use crate::tally::{Second, Tally, percentile_of};
@@ -45,6 +46,8 @@ pub(crate) struct Measurement<'a> {
     /// The origin that a forward proxy is asked for.
     pub(crate) origin: Option<SocketAddr>,
     pub(crate) seed: u64,
+    /// Of the slice or window, in the run of one server.
+    pub(crate) draw: u64,
     pub(crate) stop: &'a Arc<AtomicBool>,
 }
 
@@ -75,7 +78,7 @@ impl<'a> Measurement<'a> {
     /// The same load with other luck: a slice that asked again for the pages of the one before would find a site of
     /// 50,000 pages in a cache that has room for the first few thousand.
     pub(crate) fn drawn_anew(&self, number: u64) -> Measurement<'a> {
-        Measurement { seed: self.seed ^ (number + 1).wrapping_mul(SEED_STEP), ..*self }
+        Measurement { seed: self.seed ^ (number + 1).wrapping_mul(SEED_STEP), draw: number, ..*self }
     }
 
     /// Loads a server for a time, or with each path once (`time` is none); what came of it.
@@ -88,17 +91,23 @@ impl<'a> Measurement<'a> {
         let (used, proxied) = (&self.row.used, self.row.forward);
         let url = site(self.origin.filter(|_| proxied).unwrap_or(address), used.tls)?;
         let recipe = Recipe { fields: self.row.fields.clone(), short: !used.keep_alive, proxied, ..Recipe::default() };
+        let fresh = time.filter(|_| used.kind == RowKind::Miss);
+        let fresh = fresh.map(|time| fresh_list(&self.row.paths()[0], self.draw, time).0);
         let catalogue = match self.row.pages {
             // Each key once is each key set.
             Pages::Items { items, .. } if self.speaks_memcached && time.is_none() => items.preload(),
             Pages::Items { items, .. } if self.speaks_memcached => items.catalogue(),
-            _ => Catalogue::of_list(&url, self.list, &recipe),
+            _ => Catalogue::of_list(&url, fresh.as_deref().unwrap_or(self.list), &recipe),
         };
         let catalogue = catalogue.map_err(|error| format!("row {}: {error}", used.name))?;
         let (load, length) = match (&self.row.sessions, time) {
             (_, None) => (Load::Closed, Length::RequestsWithin(catalogue.len() as u64, FILL_TIME_MAX)),
             (Some(sessions), Some(_)) if !self.is_warm_up => {
                 (sessions_of(sessions), Length::Time(sessions.time_max(self.row.timeout)))
+            }
+            // Nothing is asked twice, even by who is too fast for the list.
+            (_, Some(time)) if fresh.is_some() => {
+                (self.load_by_rate(), Length::RequestsWithin(catalogue.len() as u64, time))
             }
             (_, Some(time)) => (self.load_by_rate(), Length::Time(time)),
         };
@@ -122,7 +131,12 @@ impl<'a> Measurement<'a> {
             http2: used.http2,
             order,
             checks: Checks::ALL,
-            known_bodies: self.known.cloned(),
+            known_bodies: match self.known {
+                // One page under all of its URLs.
+                Some(known) if fresh.is_some() => Some(vec![known[0]; catalogue.len()].into()),
+                known => known.cloned(),
+            },
+            encoding: self.row.encoding,
             cpus: self.cpus.to_vec(),
             timeout: self.row.timeout,
             seed: self.seed,
@@ -188,6 +202,7 @@ pub(crate) fn block_of(outcome: &Outcome) -> Block {
         good: tally.good,
         failed: tally.failed(),
         body_bytes: tally.body_bytes,
+        text_bytes: outcome.forms.map(|_| tally.text_bytes),
         p50_micros: percentile_of(&tally.from_intended, 50.0),
         p99_micros: percentile_of(&tally.from_intended, 99.0),
         max_micros: (!is_empty).then(|| tally.from_intended.max()),

@@ -4,6 +4,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
+use crate::answer_coding::SaidCoding;
 use crate::limits::PLAIN_FETCH_BYTES_MAX;
 use crate::matrix::direct_asking::Asking;
 use crate::matrix::plain_http2;
@@ -11,6 +12,8 @@ use crate::matrix::plain_http2;
 pub(crate) struct Fetched {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+    /// What the body is said to be in.
+    pub(crate) coding: SaidCoding,
 }
 
 pub(crate) fn fetch(asking: &Asking, target: &str, fields: &[String]) -> Result<Fetched, String> {
@@ -40,7 +43,11 @@ fn fetch_http1(asking: &Asking, target: &str, fields: &[String]) -> Result<Fetch
         None if !is_chunked && !is_whole => {
             Err("TLS ended without a close_notify, in a body without a length".to_owned())
         }
-        _ => Ok(Fetched { status, body }),
+        _ => {
+            let coding =
+                field("content-encoding").map_or(SaidCoding::None, |value| SaidCoding::None.and(value.as_bytes()));
+            Ok(Fetched { status, body, coding })
+        }
     }
 }
 

@@ -12,10 +12,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use http::Request;
+use http::header::CONTENT_ENCODING;
 use tokio::net::TcpStream;
 use tokio::runtime::LocalRuntime;
 use tokio::time::{sleep, timeout};
 
+use crate::answer_coding::SaidCoding;
 use crate::catalogue::{Catalogue, Recipe};
 use crate::http2_requests::Http2Requests;
 use crate::lab_url::LabUrl;
@@ -103,7 +105,9 @@ impl Http2Line {
                         break;
                     }
                 }
-                Ok(Fetched { status: head.status.as_u16(), body })
+                let said = head.headers.get_all(CONTENT_ENCODING).iter();
+                let coding = said.fold(SaidCoding::None, |said, value| said.and(value.as_bytes()));
+                Ok(Fetched { status: head.status.as_u16(), body, coding })
             };
             tokio::select! {
                 biased;

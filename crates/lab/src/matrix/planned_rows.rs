@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use crate::answer_coding::ContentCoding;
+use crate::constructed_body::Parts;
 use crate::limits::{CONNECTIONS_MAX, RATE_MAX, ROW_PAGE_BYTES_MAX, ROW_URLS_MAX, ROWS_MAX};
 use crate::matrix::lab_file::{ItemsSection, RowSection, SessionsSection, Source, UrlOrder};
+use crate::matrix::row_contents;
 use crate::matrix::row_protocol::{self, Spoken};
 use crate::memcached_catalogue::MemcachedItems;
 use crate::results::{RowKind, RowUsed};
@@ -12,6 +15,8 @@ use crate::results::{RowKind, RowUsed};
 pub(crate) struct PlannedRow {
     pub(crate) used: RowUsed,
     pub(crate) pages: Pages,
+    /// What its answers must be in.
+    pub(crate) encoding: Option<ContentCoding>,
     /// Whole `Name: value` lines.
     pub(crate) fields: Vec<String>,
     pub(crate) poisson: bool,
@@ -33,6 +38,8 @@ pub(crate) struct PlannedRow {
 pub(crate) enum Pages {
     /// One page of this size.
     One(u64),
+    /// One page that is put together.
+    WithParts(Parts),
     Many {
         count: usize,
         mean_bytes: u64,
@@ -97,6 +104,7 @@ pub(crate) fn planned_rows(
 #[derive(Clone, Copy)]
 struct Variant {
     pages: Pages,
+    encoding: Option<ContentCoding>,
     keep_alive: bool,
     rate: Option<f64>,
     streams: usize,
@@ -106,6 +114,7 @@ struct Variant {
 fn variants(section: &RowSection) -> Vec<Variant> {
     let pages: Vec<Pages> = match (&section.size, &section.urls) {
         _ if let Some(all) = section.items => vec![Pages::of_items(all)],
+        _ if let Some(all) = section.parts => vec![Pages::WithParts(row_contents::parts(all))],
         (Some(sizes), _) => sizes.all().into_iter().map(Pages::One).collect(),
         (None, Some(urls)) => {
             vec![Pages::Many { count: urls.count, mean_bytes: urls.mean_bytes, order: urls.order }]
@@ -116,12 +125,14 @@ fn variants(section: &RowSection) -> Vec<Variant> {
     let rates = section.rate.as_ref().map_or(vec![None], |rate| rate.all().into_iter().map(Some).collect());
     let all_streams = section.streams.as_ref().map_or(vec![1], |streams| streams.all());
     let mut all = Vec::new();
-    for &pages in &pages {
-        for &keep_alive in &keeps {
-            for &rate in &rates {
-                for &streams in &all_streams {
-                    let of = |connections| Variant { pages, keep_alive, rate, streams, connections };
-                    all.extend(section.connections.all().into_iter().map(of));
+    for encoding in row_contents::codings(section) {
+        for &pages in &pages {
+            for &keep_alive in &keeps {
+                for &rate in &rates {
+                    for &streams in &all_streams {
+                        let of = |connections| Variant { pages, encoding, keep_alive, rate, streams, connections };
+                        all.extend(section.connections.all().into_iter().map(of));
+                    }
                 }
             }
         }
@@ -132,9 +143,10 @@ fn variants(section: &RowSection) -> Vec<Variant> {
 fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
     let refuse =
         |what: String| Err(source.complain_at(&section.name, &format!("row `{}`: {what}", section.name.as_ref())));
-    let sources = [section.size.is_some(), section.urls.is_some(), section.items.is_some()];
+    let (items, parts) = (section.items.is_some(), section.parts.is_some());
+    let sources = [section.size.is_some(), section.urls.is_some(), items, parts];
     if sources.iter().filter(|is_there| **is_there).count() > 1 {
-        return refuse("size, urls and items exclude each other".to_owned());
+        return refuse("size, urls, items and parts exclude each other".to_owned());
     }
     if let Some(all) = section.items {
         let http_only =
@@ -149,7 +161,7 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
         items.check().or_else(refuse)?;
     }
     match (&section.size, &section.urls) {
-        (None, None) if section.items.is_none() => {
+        (None, None) if !items && !parts => {
             return refuse("needs size = BYTES, urls = { count, mean_bytes } or, for a memcached, items".to_owned());
         }
         (None, Some(urls)) if urls.count == 0 || urls.count > ROW_URLS_MAX => {
@@ -189,7 +201,7 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
     if section.requests.is_some() && section.kind != RowKind::Idle {
         return refuse("requests is for idle rows".to_owned());
     }
-    if let Some(why) = row_protocol::refusal(section) {
+    if let Some(why) = row_protocol::refusal(section).or_else(|| row_contents::refusal(section)) {
         return refuse(why);
     }
     if variants(section).is_empty() || section.blocks == Some(0) || section.requests == Some(0) {
@@ -199,9 +211,10 @@ fn check(section: &RowSection, source: &Source<'_>) -> Result<(), String> {
 }
 
 fn planned(section: &RowSection, variant: Variant, is_alone: bool) -> PlannedRow {
-    let Variant { pages, keep_alive, rate, streams, connections } = variant;
+    let Variant { pages, encoding, keep_alive, rate, streams, connections } = variant;
     let (what, size_bytes, urls) = match pages {
         Pages::One(size) => (format!("{size} B"), Some(size), 1),
+        Pages::WithParts(parts) => row_contents::of_parts(parts),
         Pages::Many { count, mean_bytes, .. } => (format!("{count} URLs of {mean_bytes} B on average"), None, count),
         Pages::Items { items: all, set_share } => {
             let of_keys = format!("{} keys of {} B with values of {} B", all.keys, all.key_bytes, all.value_bytes);
@@ -211,6 +224,7 @@ fn planned(section: &RowSection, variant: Variant, is_alone: bool) -> PlannedRow
     let kept = if keep_alive { "kept" } else { "short" };
     let at = rate.map_or(String::new(), |rate| format!(", {rate}/s"));
     let at = if section.streams.is_some() { format!("{at}, {streams} streams") } else { at };
+    let at = encoding.map_or(at.clone(), |coding| format!("{at}, {}", coding.name()));
     let name = section.name.as_ref();
     let family = if is_alone { name.clone() } else { format!("{name}: {what}, {kept}{at}") };
     let row_name =
@@ -219,6 +233,7 @@ fn planned(section: &RowSection, variant: Variant, is_alone: bool) -> PlannedRow
     if section.browser {
         fields.extend(BROWSER_FIELDS.map(str::to_owned));
     }
+    fields.extend(encoding.map(ContentCoding::field));
     let row = PlannedRow {
         used: RowUsed {
             name: row_name,
@@ -231,18 +246,20 @@ fn planned(section: &RowSection, variant: Variant, is_alone: bool) -> PlannedRow
             http2: section.http2,
             streams: section.http2.then_some(streams),
             resume: section.resume,
+            encoding: encoding.map(|coding| coding.name().to_owned()),
             rate_per_second: rate.or(section.sessions.as_ref().and_then(|sessions| sessions.rate)),
             load: String::new(),
             kind: section.kind,
             null_ceiling_per_second: None,
         },
         pages,
+        encoding,
         fields,
         poisson: section.poisson,
         forward: section.forward,
         sessions: section.sessions.clone(),
         timeout: section.timeout.map_or(TIMEOUT_DEFAULT, |span| span.0),
-        hot: section.hot.unwrap_or(section.kind == RowKind::Hit && section.items.is_none()),
+        hot: section.hot.unwrap_or(section.kind == RowKind::Hit && !pages.reach_the_origin()),
         requests_each: section.requests.unwrap_or(1),
         only: section.only.iter().map(|name| name.as_ref().clone()).collect(),
         blocks: section.blocks,
@@ -253,6 +270,11 @@ fn planned(section: &RowSection, variant: Variant, is_alone: bool) -> PlannedRow
 }
 
 impl Pages {
+    /// Must something of them be asked of the origin each time, or is there none?
+    fn reach_the_origin(self) -> bool {
+        matches!(self, Pages::Items { .. } | Pages::WithParts(Parts { missing: true, .. }))
+    }
+
     fn of_items(section: ItemsSection) -> Pages {
         let ItemsSection { keys, key_bytes, value_bytes, set_share } = section;
         Pages::Items { items: MemcachedItems { keys, key_bytes, value_bytes }, set_share }
@@ -296,12 +318,16 @@ impl PlannedRow {
             (false, true) => "a connection for each request, which resumes the session of the one before",
         };
         let order = match self.pages {
-            Pages::One(_) | Pages::Items { .. } => "",
+            Pages::One(_) | Pages::WithParts(_) | Pages::Items { .. } => "",
             Pages::Many { order: UrlOrder::Random, .. } => " in random order",
             Pages::Many { order: UrlOrder::InTurn, .. } => " one after another",
             Pages::Many { order: UrlOrder::Zipf, .. } => " by Zipf's law",
         };
-        let kind = if used.kind == RowKind::Pass { ", which may not be stored" } else { "" };
+        let kind = match used.kind {
+            RowKind::Pass => ", which may not be stored",
+            RowKind::Miss => ", each under a URL of its own",
+            RowKind::Hit | RowKind::Idle => "",
+        };
         let head = if browser { ", with a browser's 13 header fields" } else { "" };
         let own = self.fields.len() - if browser { BROWSER_FIELDS.len() } else { 0 };
         let own: String = self.fields[..own].iter().map(|field| format!(", with `{field}`")).collect();
@@ -312,7 +338,7 @@ impl PlannedRow {
     /// Of a catalogue's pages.
     pub(crate) fn mean_bytes(&self) -> Option<u64> {
         match self.pages {
-            Pages::One(_) | Pages::Items { .. } => None,
+            Pages::One(_) | Pages::WithParts(_) | Pages::Items { .. } => None,
             Pages::Many { mean_bytes, .. } => Some(mean_bytes),
         }
     }
@@ -330,7 +356,9 @@ impl PlannedRow {
     pub(crate) fn paths(&self) -> Vec<String> {
         let query = if self.used.kind == RowKind::Pass { "?c=0" } else { "" };
         match self.pages {
+            Pages::One(size) if self.encoding.is_some() => vec![format!("/t{size}.html{query}")],
             Pages::One(size) => vec![format!("/f{size}.html{query}")],
+            Pages::WithParts(parts) => vec![parts.path()],
             Pages::Many { count, .. } => (0..count).map(|n| format!("/u/{n}.html{query}")).collect(),
             Pages::Items { items, .. } => (0..items.keys).map(|n| asked_of_a_gateway(&items.key(n))).collect(),
         }

@@ -1,7 +1,7 @@
 //! The servers that the lab knows: which binary, what it can do, and how it is told to serve one site.
 //!
 //! A profile writes a configuration of ours, tuned as the server's own manual says and the same in what matters for
-//! all: no access log, no compression, connections kept without end, memory for everything that a row asks for, so
+//! all: no access log, no compression but in rows that ask for it, connections kept without end, memory for everything that a row asks for, so
 //! many workers as there are processors for servers. It starts nothing itself. All of it lands in the results.
 
 mod apache_profile;
@@ -24,6 +24,7 @@ pub(crate) const PROFILES: &[&Profile] = &[
     &larder_profile::LARDER,
     &larder_profile::LARDER_STATIC,
     &larder_profile::LARDER_FORWARD,
+    &larder_profile::LARDER_VCL,
     &larder_profile::LARDER_MEMC,
     &larder_profile::NULL,
     &nginx_profile::NGINX_CACHE,
@@ -103,6 +104,17 @@ mod tests {
         check(page, "hitch-varnish", Some("asked of varnish"));
         check(h2c, "squid", Some("speaks no HTTP/2"));
         check(tls, "null", Some("null speaks neither TLS nor HTTP/2"));
+        let gzip = "size = 1000\nencoding = \"gzip\"";
+        for name in ["larder", "larder-vcl", "nginx-cache", "varnish", "haproxy", "h2o", "caddy"] {
+            check(gzip, name, None);
+        }
+        check(gzip, "squid", Some("without that coding"));
+        check("size = 1000\nencoding = \"br\"", "nginx-cache", Some("without that coding"));
+        for row in ["size = 1000\nkind = \"miss\"", "parts = { count = 3, bytes = 100 }"] {
+            check(row, "larder", None);
+            check(row, "h2o", Some("serves files"));
+            check(row, "null", Some("fetches nothing"));
+        }
         check(tls, "trafficserver", Some("in the clear and for HTTP/1.1 alone"));
     }
 
@@ -110,9 +122,11 @@ mod tests {
     fn every_profile_writes_what_it_starts_with() {
         let dir = std::env::temp_dir().join(format!("larder-lab-profiles-{}", std::process::id()));
         let path = |name: &str| PathBuf::from(format!("/the/{name}"));
+        let mut written = std::collections::HashMap::new();
         let files = CertificateFiles { chain: path("chain"), key: path("key"), both: path("both") };
         for profile in PROFILES.iter().chain(&[&NGINX_ORIGIN, &LAB_ORIGIN]) {
-            for spoken in profile.speaks.all {
+            let codings = [None].into_iter().chain(profile.codings.iter().copied().map(Some));
+            for (spoken, encoding) in codings.flat_map(|coding| profile.speaks.all.iter().map(move |it| (it, coding))) {
                 open_directory(&dir).unwrap();
                 // A module need not be installed for its name to be written down.
                 let options = BTreeMap::from([("module".to_owned(), "/dev/null".to_owned())]);
@@ -126,6 +140,7 @@ mod tests {
                     open_files: 20_000,
                     passes: false,
                     size_bytes: Some(10),
+                    encoding,
                     options: &options,
                     defaults: profile.options,
                 };
@@ -137,8 +152,14 @@ mod tests {
                 assert_eq!(all.contains("23456"), asks, "{}: {all}", profile.name);
                 let shows = all.contains("/the/both") || (all.contains("/the/chain") && all.contains("/the/key"));
                 assert_eq!(shows, spoken.tls, "{} {spoken:?}: {all}", profile.name);
-                fs::remove_dir_all(&dir).unwrap();
+                assert!(fs::remove_dir_all(&dir).is_ok());
+                written.insert((profile.name, encoding, spoken.tls, spoken.http2), all);
             }
+        }
+        for ((name, encoding, tls, http2), all) in &written {
+            let by_itself = name.starts_with("larder") && *name != "larder-vcl" || *name == "hitch-varnish";
+            let plain = &written[&(*name, None, *tls, *http2)];
+            assert!(encoding.is_none() || by_itself || all != plain, "{name} is not told of {encoding:?}");
         }
     }
 }

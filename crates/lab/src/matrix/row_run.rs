@@ -80,7 +80,7 @@ impl<'a> RowRun<'a> {
         }
         for block in self.saved.blocks..blocks {
             let mut order = places.clone();
-            let seed = self.stage.method.seed ^ crate::body_seed(&self.row.used.name) ^ block as u64;
+            let seed = self.stage.method.seed ^ crate::constructed_body::body_seed(&self.row.used.name) ^ block as u64;
             fastrand::Rng::with_seed(seed).shuffle(&mut order);
             let mut done = Vec::new();
             for place in order {
@@ -125,6 +125,7 @@ impl<'a> RowRun<'a> {
             threads: method.client_threads,
             origin: self.origin_address,
             seed: method.seed,
+            draw: 0,
             stop: &self.stage.stop,
         }
     }
@@ -327,8 +328,9 @@ impl<'a> RowRun<'a> {
     /// it, because whatever else the machine does only makes it smaller.
     fn measure_ceiling(&mut self) {
         let is_closed = self.row.used.rate_per_second.is_none() && self.row.sessions.is_none();
-        // The null server speaks neither TLS nor HTTP/2.
-        let is_plain = Spoken::of(&self.row.used) == Spoken::CLEAR;
+        // The null server speaks neither TLS nor HTTP/2, and has no page in a coding or with parts.
+        let is_one_of_its = matches!(self.row.pages, Pages::One(_) | Pages::Many { .. }) && self.row.encoding.is_none();
+        let is_plain = Spoken::of(&self.row.used) == Spoken::CLEAR && is_one_of_its;
         if !is_closed || !is_plain || self.row.used.kind == RowKind::Idle || self.row.is_of_memcached() {
             return;
         }
@@ -399,7 +401,10 @@ fn line(name: &str, number: usize, block: &Block) -> String {
         let time = seen.p50_micros.map_or(String::new(), |micros| format!(" of {micros} µs"));
         format!("  {} handshakes{time}, {} resumed", seen.made, seen.resumed)
     });
+    let shorter = block
+        .text_bytes
+        .map_or(String::new(), |text| format!("  {:.2} times as short", text as f64 / block.body_bytes.max(1) as f64));
     format!(
-        "block {number:>2}  {name:<18} {good:>9.0} good/s  {micros:>8.2} µs each  server {busy:>3.0} %  {failed} failed{handshakes}"
+        "block {number:>2}  {name:<18} {good:>9.0} good/s  {micros:>8.2} µs each  server {busy:>3.0} %  {failed} failed{handshakes}{shorter}"
     )
 }

@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::matrix::planned_rows::PlannedRow;
+use crate::answer_coding::ContentCoding;
+use crate::matrix::planned_rows::{Pages, PlannedRow};
 use crate::matrix::row_protocol::Spoken;
 use crate::matrix::run_certificate::CertificateFiles;
 use crate::results::{NamedText, RowKind};
@@ -21,6 +22,8 @@ pub(crate) struct Profile {
     pub(crate) version_argument: &'static str,
     pub(crate) role: Role,
     pub(crate) speaks: Speaks,
+    /// The content codings that it answers in as the lab starts it, for a row that asks for one.
+    pub(crate) codings: &'static [ContentCoding],
     /// The server that is started behind it, and counted as a part of it.
     pub(crate) behind: Option<&'static Profile>,
     /// What `[server.options]` may set, and what stands there otherwise.
@@ -74,6 +77,8 @@ pub(crate) struct Site<'a> {
     /// Nothing may be stored in this row, so waiting for somebody else's fetch is only waiting.
     pub(crate) passes: bool,
     pub(crate) size_bytes: Option<u64>,
+    /// In which its answers are to be; none: as they are.
+    pub(crate) encoding: Option<ContentCoding>,
     pub(crate) options: &'a BTreeMap<String, String>,
     pub(crate) defaults: &'static [(&'static str, &'static str)],
 }
@@ -103,6 +108,7 @@ impl Profile {
     /// Why it cannot do this row.
     pub(crate) fn refusal(&self, row: &PlannedRow) -> Option<String> {
         let (name, passes) = (self.name, row.used.kind == RowKind::Pass);
+        let needs_cache = row.used.kind == RowKind::Miss || matches!(row.pages, Pages::WithParts(_));
         match self.role {
             Role::Memcached if row.is_of_memcached() => None,
             Role::Memcached => Some(format!("{name} speaks memcached's protocol, this row asks over HTTP")),
@@ -115,7 +121,12 @@ impl Profile {
                 Some(format!("{name} stands for one site, and forwards to none"))
             }
             Role::Static if passes => Some(format!("{name} serves files: there is no origin to pass to")),
+            Role::Static if needs_cache => Some(format!("{name} serves files: nothing is fetched or put together")),
+            Role::Null if needs_cache => Some("the null server fetches nothing".to_owned()),
             Role::Null if passes => Some("the null server has no origin to pass to".to_owned()),
+            _ if row.encoding.is_some_and(|coding| !self.codings.contains(&coding)) => {
+                Some(format!("{name} is started without that coding, or has none"))
+            }
             _ if !self.speaks.all.contains(&Spoken::of(&row.used)) => Some(format!("{name} {}", self.speaks.no_more)),
             _ => None,
         }

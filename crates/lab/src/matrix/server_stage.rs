@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::answer_coding::ContentCoding;
 use crate::limits::PORTS_RESTED_MAX;
 use crate::matrix::MatrixOrder;
 use crate::matrix::direct_asking::Asking;
@@ -200,6 +201,7 @@ impl Stage {
             open_files: self.open_files,
             passes: row.is_some_and(|row| row.used.kind == RowKind::Pass),
             size_bytes: row.and_then(|row| row.used.size_bytes.or(row.mean_bytes())),
+            encoding: row.and_then(|row| row.encoding),
             options: &planned.options,
             defaults: planned.profile.options,
         };
@@ -222,7 +224,7 @@ impl Stage {
             keeper: Some(&self.keeper),
         };
         let started = ServerProcess::start(&start);
-        contestant.note_start(&command, launch, turn.spoken);
+        contestant.note_start(&command, launch, turn.manner());
         Ok(started?.standing_before(behind))
     }
 
@@ -280,6 +282,14 @@ impl<'a> StartFor<'a> {
     fn of(row: &'a PlannedRow) -> StartFor<'a> {
         StartFor { row: Some(row), spoken: Spoken::of(&row.used) }
     }
+
+    /// What sets it apart from the plain start, as a name in brackets.
+    fn manner(&self) -> Option<String> {
+        let spoken = (self.spoken != Spoken::CLEAR).then(|| self.spoken.in_few_words());
+        let coding = self.row.and_then(|row| row.encoding).map(ContentCoding::name);
+        let words: Vec<&str> = spoken.into_iter().chain(coding).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
 }
 
 impl Site<'_> {
@@ -324,13 +334,12 @@ impl Contestant {
     }
 
     /// How it was started: the same again takes the place of the last time; what is spoken otherwise stands beside it.
-    fn note_start(&mut self, command: &[String], launch: Launch, spoken: Spoken) {
+    fn note_start(&mut self, command: &[String], launch: Launch, manner: Option<String>) {
         // As a shell would be told.
         let environment = self.planned.environment.iter().map(|(name, value)| format!("{name}={value}"));
         let words: Vec<String> = environment.chain(command.iter().cloned()).collect();
         let mut texts = launch.configs;
-        if spoken != Spoken::CLEAR {
-            let manner = spoken.in_few_words();
+        if let Some(manner) = manner {
             texts.push(NamedText { name: "command".to_owned(), text: words.join(" ") });
             texts.iter_mut().for_each(|text| text.name = format!("{} ({manner})", text.name));
         } else {

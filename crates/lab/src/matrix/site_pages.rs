@@ -6,29 +6,35 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::answer_coding::{ContentCoding, SaidCoding};
 use crate::catalogue_size;
-use crate::constructed_body::{append_constructed, body_seed};
+use crate::coded_body::decode;
+use crate::constructed_body::{append_constructed, body_rule, parts_of};
 use crate::limits::GATE_URLS_MAX;
 use crate::matrix::direct_asking::Asking;
-use crate::matrix::plain_fetch::fetch;
+use crate::matrix::plain_fetch::{Fetched, fetch};
 use crate::matrix::planned_rows::{GATEWAY_PATH, Pages, PlannedRow};
 use crate::results::Gate;
 
 /// Of an error's list in a gate.
 const BAD_SHOWN_MAX: usize = 5;
 
-/// The body that belongs to a path; the query does not change it. Of a memcached's item it is the key that it belongs to.
+/// The body that belongs to a path; the query does not change it. A page with parts is put together. Of a memcached's item it is the key that it belongs to.
 fn body_of(path: &str, size: u64) -> Vec<u8> {
     let named = path.split('?').next().unwrap_or(path);
     let named = path.strip_prefix(GATEWAY_PATH).and_then(|query| query.strip_prefix("?key=")).unwrap_or(named);
+    if let Some(parts) = parts_of(named) {
+        return parts.put_together();
+    }
     let mut body = Vec::with_capacity(size as usize);
-    append_constructed(&mut body, body_seed(named), 0, size);
+    append_constructed(&mut body, body_rule(named), 0, size);
     body
 }
 
 fn size_of(pages: Pages, index: usize) -> u64 {
     match pages {
         Pages::One(size) => size,
+        Pages::WithParts(parts) => parts.put_together().len() as u64,
         Pages::Many { mean_bytes, .. } => catalogue_size(index as u64, mean_bytes),
         Pages::Items { items, .. } => items.value_bytes as u64,
     }
@@ -72,7 +78,7 @@ pub(crate) fn gate(row: &PlannedRow, asking: &Asking, origin: Option<SocketAddr>
             Ok(got) if got.status != 200 => Some(format!("{path}: status {}", got.status)),
             Ok(got) => {
                 gate.bytes += got.body.len() as u64;
-                difference(&got.body, &wanted).map(|what| format!("{path}: {what}"))
+                difference_in(row.encoding, &got, &wanted).map(|what| format!("{path}: {what}"))
             }
             Err(error) => Some(format!("{path}: {error}")),
         };
@@ -80,6 +86,17 @@ pub(crate) fn gate(row: &PlannedRow, asking: &Asking, origin: Option<SocketAddr>
         gate.bad.extend(what.filter(|_| gate.bad.len() < BAD_SHOWN_MAX));
     }
     gate
+}
+
+/// In the coding that was asked for, and in none if none was.
+fn difference_in(encoding: Option<ContentCoding>, got: &Fetched, wanted: &[u8]) -> Option<String> {
+    match (encoding, got.coding) {
+        (None, SaidCoding::None) => difference(&got.body, wanted),
+        (Some(coding), SaidCoding::One(said)) if said == coding => {
+            decode(coding, &got.body, wanted.len() as u64).map_or_else(Some, |text| difference(&text, wanted))
+        }
+        (_, said) => Some(said.in_words().to_owned()),
+    }
 }
 
 fn difference(got: &[u8], wanted: &[u8]) -> Option<String> {

@@ -99,6 +99,7 @@ mod tests {
             threads: 1,
             origin: None,
             seed: 1,
+            draw: 0,
             stop: &stop,
         };
         let watched = Watched { roots: vec![std::process::id() as i32], cpus: 1 };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use lab::{LabUrl, Tool, limits};
+use lab::{ContentCoding, LabUrl, Tool, limits};
 
 use crate::load_tool::bench_memcached::MemcachedFlags;
 use crate::load_tool::bench_sources::SourceList;
@@ -127,6 +127,11 @@ pub struct BenchFlags {
     /// Send this header field with every request; repeatable
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub fields: Vec<String>,
+
+    /// Ask for the pages in a content coding, gzip, br or zstd. Each answer must be in it, and become the page when it is undone
+    #[arg(long, value_name = "CODING", value_parser = parse_coding,
+        conflicts_with_all = ["tool", "method", "body"])]
+    pub encoding: Option<ContentCoding>,
 
     /// What is checked of an answer: nothing, its status, also the length, also the bytes of its URL's first answer
     #[arg(long, value_name = "UP_TO", default_value = "bytes")]
@@ -291,6 +296,11 @@ fn parse_rate(text: &str) -> Result<f64, String> {
 
 fn parse_tool(text: &str) -> Result<Tool, String> {
     Tool::named(text).ok_or_else(|| format!("one of {}", Tool::ALL.map(Tool::name).join(", ")))
+}
+
+fn parse_coding(text: &str) -> Result<ContentCoding, String> {
+    let known = || ContentCoding::ALL.map(ContentCoding::name).join(", ");
+    ContentCoding::named(text).ok_or_else(|| format!("one of {}", known()))
 }
 
 fn parse_alpha(text: &str) -> Result<f64, String> {

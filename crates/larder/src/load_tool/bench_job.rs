@@ -42,6 +42,9 @@ pub fn job(flags: &BenchFlags) -> Result<Job, String> {
     if flags.h2 && (flags.proxy.is_some() || url.scheme == Scheme::Memcached) {
         return Err("--h2 is for http:// and https:// targets, without a --proxy".to_owned());
     }
+    if flags.encoding.is_some() && url.scheme == Scheme::Memcached {
+        return Err("--encoding is for http:// and https:// targets".to_owned());
+    }
     let sources = sources(flags)?;
     let users = users(flags, &load, sources.len())?;
     let mut workload = Workload { sources, tls: tls(flags, &url)?, ..workload(flags, address, load, users) };
@@ -135,7 +138,13 @@ fn recipe(flags: &BenchFlags) -> Result<Recipe, String> {
         (Some(_), Some(_)) => return Err("--body needs --method POST".to_owned()),
     };
     let body = flags.body.as_deref().map(read_body).transpose()?.unwrap_or_default();
-    let (fields, proxied) = (flags.fields.clone(), flags.proxy.is_some());
+    let (mut fields, proxied) = (flags.fields.clone(), flags.proxy.is_some());
+    if let Some(coding) = flags.encoding {
+        if fields.iter().any(|field| field.to_ascii_lowercase().starts_with("accept-encoding")) {
+            return Err("--encoding says what Accept-Encoding has: no -H of that name".to_owned());
+        }
+        fields.push(coding.field());
+    }
     Ok(Recipe { method, fields, short: flags.short, proxied, body })
 }
 
@@ -192,6 +201,7 @@ fn workload(flags: &BenchFlags, address: SocketAddr, load: Load, users: usize) -
         seed: flags.seed,
         unix: flags.unix.clone(),
         http2: flags.h2,
+        encoding: flags.encoding,
         ..Workload::new(address)
     }
 }

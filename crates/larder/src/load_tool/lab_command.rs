@@ -51,8 +51,13 @@ A lab file:
   tls = true                            # with keep_alive = false: handshakes; resume = true: resumed ones
   http2 = true
   streams = [10, 1]                     # requests under way at once on each connection
+  [[row]]
+  name = \"compressed\"                   # kind = \"miss\": each request for a URL of its own
+  size = 75356
+  connections = 64
+  encoding = [\"gzip\", \"zstd\"]          # or parts = { count = 20, bytes = 1000 }: a page that caches put together (ESI)
 
-Profiles: larder, larder-static, larder-forward, larder-memc, nginx-cache, nginx-static, nginx-memc, varnish, hitch-varnish, squid,
+Profiles: larder, larder-static, larder-forward, larder-memc, larder-vcl, nginx-cache, nginx-static, nginx-memc, varnish, hitch-varnish, squid,
 squid-forward, haproxy, apache, apache-static, h2o, caddy, lighttpd, trafficserver, memcached, null. Servers that are not installed are
 skipped. Over TLS and HTTP/2: larder, nginx, haproxy, h2o, caddy; hitch-varnish over TLS, varnish over HTTP/2 in the clear.
 

@@ -9,6 +9,7 @@ pub(super) const APACHE: Profile = Profile {
     version_argument: "-v",
     role: Role::Cache,
     speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    codings: &[],
     behind: None,
     options: &[("threads", "1024"), ("extra", "")],
     keeps_children: false,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::answer_coding::ContentCoding;
 use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
 
 pub(super) const CADDY: Profile = Profile {
@@ -11,6 +12,7 @@ pub(super) const CADDY: Profile = Profile {
     version_argument: "version",
     role: Role::Static,
     speaks: Speaks::EVERYTHING,
+    codings: &[ContentCoding::Gzip, ContentCoding::Zstd],
     behind: None,
     options: &[],
     keeps_children: true,
@@ -24,12 +26,17 @@ fn caddy(site: &Site<'_>) -> Result<Launch, String> {
         (true, None) => &["h1", "h2c"],
         (true, Some(_)) => &["h1", "h2"],
     };
+    let mut handlers = vec![json!({ "handler": "file_server", "root": site.docroot })];
+    if let Some(coding) = site.encoding {
+        let encodings = json!({ (coding.name()): {} });
+        handlers.insert(0, json!({ "handler": "encode", "encodings": encodings }));
+    }
     let mut server = json!({
         "listen": [site.address().to_string()],
         "protocols": protocols,
         "idle_timeout": "1h",
         "automatic_https": { "disable": true },
-        "routes": [{ "handle": [{ "handler": "file_server", "root": site.docroot }] }],
+        "routes": [{ "handle": handlers }],
     });
     let mut apps = json!({});
     if let Some(files) = site.front.tls {

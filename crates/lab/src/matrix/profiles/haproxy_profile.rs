@@ -1,5 +1,6 @@
 //! HAProxy with its small-object cache.
 
+use crate::answer_coding::ContentCoding;
 use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
 
 pub(super) const HAPROXY: Profile = Profile {
@@ -9,6 +10,7 @@ pub(super) const HAPROXY: Profile = Profile {
     version_argument: "-v",
     role: Role::Cache,
     speaks: Speaks::EVERYTHING,
+    codings: &[ContentCoding::Gzip],
     behind: None,
     options: &[("cache_megabytes", "512"), ("extra", "")],
     keeps_children: true,
@@ -23,6 +25,11 @@ fn haproxy(site: &Site<'_>) -> Result<Launch, String> {
         (None, true) => " proto h2".to_owned(),
         (Some(files), false) => format!(" ssl crt {} alpn http/1.1", files.both.display()),
         (Some(files), true) => format!(" ssl crt {} alpn h2,http/1.1", files.both.display()),
+    };
+    // What is stored is what the origin sent; each answer is compressed anew.
+    let compression = match site.encoding {
+        None => "",
+        Some(_) => "  filter cache c\n  filter compression\n  compression algo gzip\n  compression type text/html\n",
     };
     let config = format!(
         "global
@@ -42,7 +49,7 @@ cache c
   max-age 3600
 frontend f
   bind 127.0.0.1:{port}{front}
-  http-request cache-use c
+{compression}  http-request cache-use c
   http-response cache-store c
   default_backend b
 backend b

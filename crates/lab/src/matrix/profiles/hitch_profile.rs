@@ -1,6 +1,7 @@
 //! hitch, which ends TLS, with Varnish behind it: what those have who need HTTPS before Varnish. Both are counted.
 
 use super::varnish_profile::VARNISH;
+use crate::answer_coding::ContentCoding;
 use crate::matrix::row_protocol::Spoken;
 use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
@@ -14,6 +15,7 @@ pub(super) const HITCH_VARNISH: Profile = Profile {
         all: &[Spoken::TLS, Spoken::H2],
         no_more: "ends TLS: what comes in the clear is asked of varnish",
     },
+    codings: &[ContentCoding::Gzip],
     behind: Some(&VARNISH),
     options: &[("extra", "")],
     keeps_children: true,

@@ -1,5 +1,7 @@
 //! larder itself, the null server that is the ceiling of the load, and the lab's own origin: one binary, ours.
 
+use super::varnish_profile;
+use crate::answer_coding::ContentCoding;
 use crate::matrix::planned_rows::GATEWAY_PATH;
 use crate::matrix::row_protocol::Spoken;
 use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, words};
@@ -11,6 +13,7 @@ pub(super) const LARDER: Profile = Profile {
     version_argument: "--version",
     role: Role::Cache,
     speaks: Speaks::EVERYTHING,
+    codings: &ContentCoding::ALL,
     behind: None,
     options: &[("memory", "512MiB")],
     keeps_children: true,
@@ -40,6 +43,15 @@ pub(super) const LARDER_MEMC: Profile = Profile {
     ..LARDER
 };
 
+/// Under a program, which says what is compressed and what has parts. It is the one that Varnish would be given.
+pub(super) const LARDER_VCL: Profile = Profile {
+    name: "larder-vcl",
+    options: &[("memory", "512MiB"), ("vcl", "")],
+    codings: &[ContentCoding::Gzip],
+    launch: by_program,
+    ..LARDER
+};
+
 pub(super) const NULL: Profile = Profile {
     name: "null",
     binary: None,
@@ -47,6 +59,7 @@ pub(super) const NULL: Profile = Profile {
     version_argument: "--version",
     role: Role::Null,
     speaks: Speaks { all: &[Spoken::CLEAR], no_more: "speaks neither TLS nor HTTP/2" },
+    codings: &[],
     behind: None,
     options: &[],
     keeps_children: true,
@@ -61,6 +74,7 @@ pub(crate) const LAB_ORIGIN: Profile = Profile {
     version_argument: "--version",
     role: Role::Static,
     speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    codings: &[],
     behind: None,
     options: &[],
     keeps_children: true,
@@ -71,6 +85,13 @@ fn larder(site: &Site<'_>) -> Result<Launch, String> {
     let (origin, workers) = (format!("http://{}", site.origin), site.workers.to_string());
     let rest = ["--origin", &origin, "--memory", site.option("memory"), "--workers", &workers, "--admin", "off"];
     Ok(Launch { arguments: [front(site), words(rest)].concat(), ..Launch::default() })
+}
+
+fn by_program(site: &Site<'_>) -> Result<Launch, String> {
+    let (program, workers) = (site.path("lab.vcl"), site.workers.to_string());
+    let rest = ["--vcl", &program, "--memory", site.option("memory"), "--workers", &workers, "--admin", "off"];
+    let configs = vec![site.write("lab.vcl", varnish_profile::program(site))?];
+    Ok(Launch { arguments: [front(site), words(rest)].concat(), configs, ..Launch::default() })
 }
 
 fn files(site: &Site<'_>) -> Result<Launch, String> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::answer_coding::ContentCoding;
 use crate::matrix::planned_rows::GATEWAY_PATH;
 use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
@@ -12,6 +13,7 @@ pub(super) const NGINX_CACHE: Profile = Profile {
     version_argument: "-v",
     role: Role::Cache,
     speaks: Speaks::EVERYTHING,
+    codings: &[ContentCoding::Gzip],
     behind: None,
     options: &[("max_size", "4g"), ("extra", "")],
     // Its cache loader ends by itself.
@@ -26,6 +28,7 @@ pub(super) const NGINX_STATIC: Profile = Profile {
     version_argument: "-v",
     role: Role::Static,
     speaks: Speaks::EVERYTHING,
+    codings: &[ContentCoding::Gzip],
     behind: None,
     options: &[("extra", "")],
     keeps_children: true,
@@ -39,22 +42,23 @@ pub(super) const NGINX_MEMC: Profile = Profile {
     role: Role::Gateway,
     speaks: Speaks::HTTP1_IN_THE_CLEAR,
     options: &[("module", "/usr/lib/nginx/modules/ngx_http_memc_module.so"), ("keepalive", "2048"), ("extra", "")],
+    codings: &[],
     launch: gateway,
     ..NGINX_STATIC
 };
 
 /// Not to be measured: what stands behind those that are.
 pub(crate) const NGINX_ORIGIN: Profile =
-    Profile { name: "origin", speaks: Speaks::HTTP1_IN_THE_CLEAR, launch: origin, ..NGINX_STATIC };
+    Profile { name: "origin", speaks: Speaks::HTTP1_IN_THE_CLEAR, codings: &[], launch: origin, ..NGINX_STATIC };
 
 fn cache(site: &Site<'_>) -> Result<Launch, String> {
-    let lock = if site.passes { "off" } else { "on" };
+    let (lock, gzip) = (if site.passes { "off" } else { "on" }, gzip(site));
     let server = format!(
         "    proxy_cache_path {cache} levels=1:2 keys_zone=z:50m max_size={max_size} inactive=24h use_temp_path=off;
     upstream o {{ server {origin}; keepalive 256; }}
     server {{
         {listen}
-        {extra}
+        {gzip}{extra}
         location / {{
             proxy_pass http://o;
             proxy_http_version 1.1;
@@ -99,8 +103,17 @@ fn gateway(site: &Site<'_>) -> Result<Launch, String> {
 }
 
 fn files(site: &Site<'_>) -> Result<Launch, String> {
-    let (listen, docroot, extra) = (listen(site), site.docroot.display(), site.option("extra"));
-    nginx(site, "", &format!("    server {{\n        {listen}\n        root {docroot};\n        {extra}\n    }}\n"))
+    let (listen, docroot, gzip, extra) = (listen(site), site.docroot.display(), gzip(site), site.option("extra"));
+    let server = format!("    server {{\n        {listen}\n        root {docroot};\n        {gzip}{extra}\n    }}\n");
+    nginx(site, "", &server)
+}
+
+/// Each answer anew, as its module does it; texts are among its types without a word.
+fn gzip(site: &Site<'_>) -> &'static str {
+    match site.encoding {
+        None => "",
+        Some(_) => "gzip on; gzip_comp_level 5; gzip_proxied any; gzip_vary on;\n        ",
+    }
 }
 
 /// Where a server meets its clients; a listener for HTTP/2 in the clear understands nothing else before nginx 1.25.

@@ -10,6 +10,7 @@ pub(super) const SQUID: Profile = Profile {
     version_argument: "-v",
     role: Role::Cache,
     speaks: Speaks { all: &[Spoken::CLEAR], no_more: "is started without TLS, and speaks no HTTP/2" },
+    codings: &[],
     behind: None,
     options: &[("cache_mem", "512 MB"), ("extra", "")],
     keeps_children: true,

@@ -1,5 +1,6 @@
 //! Servers of files that need little: H2O and lighttpd; and memcached, which is started and stopped, no more.
 
+use crate::answer_coding::ContentCoding;
 use crate::matrix::row_protocol::Spoken;
 use crate::matrix::server_profile::{Launch, Profile, Role, Site, Speaks, is_root, words};
 
@@ -10,6 +11,7 @@ pub(super) const H2O: Profile = Profile {
     version_argument: "--version",
     role: Role::Static,
     speaks: Speaks::EVERYTHING,
+    codings: &[ContentCoding::Gzip, ContentCoding::Brotli],
     behind: None,
     options: &[("extra", "")],
     keeps_children: true,
@@ -23,6 +25,7 @@ pub(super) const LIGHTTPD: Profile = Profile {
     version_argument: "-v",
     role: Role::Static,
     speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    codings: &[],
     behind: None,
     options: &[("extra", "")],
     keeps_children: true,
@@ -36,6 +39,7 @@ pub(super) const MEMCACHED: Profile = Profile {
     version_argument: "--version",
     role: Role::Memcached,
     speaks: Speaks { all: &[Spoken::CLEAR], no_more: "speaks neither TLS nor HTTP/2" },
+    codings: &[],
     behind: None,
     options: &[("megabytes", "512")],
     keeps_children: true,
@@ -51,6 +55,7 @@ fn h2o(site: &Site<'_>) -> Result<Launch, String> {
             ", ssl: {{ certificate-file: {chain}, key-file: {key}, minimum-version: TLSv1.2, ocsp-update-interval: 0 }}"
         )
     });
+    let coding = site.encoding.map_or(String::new(), |coding| format!("compress: [ {} ]\n", coding.name()));
     let config = format!(
         "listen: {{ host: 127.0.0.1, port: {port}{tls} }}
 {user}num-threads: {workers}
@@ -59,7 +64,7 @@ http1-request-timeout: 3600
 http2-idle-timeout: 3600
 pid-file: {pid}
 error-log: {log}
-{extra}
+{coding}{extra}
 hosts: {{ default: {{ paths: {{ \"/\": {{ file.dir: {docroot} }} }} }} }}
 ",
         port = site.port,

@@ -10,6 +10,7 @@ pub(super) const TRAFFIC_SERVER: Profile = Profile {
     version_argument: "--version",
     role: Role::Cache,
     speaks: Speaks::HTTP1_IN_THE_CLEAR,
+    codings: &[],
     behind: None,
     options: &[("memory_bytes", "536870912"), ("disk", "1G")],
     keeps_children: true,
