@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use crate::crash_bodies::{body_of, is_text, undone};
 use crate::dice::Dice;
 use crate::plain_exchange::{Message, Unframed};
 use crate::project::{Project, Stopwatch};
@@ -29,7 +30,7 @@ const KEYS: usize = 400;
 /// A ban hits one key in so many.
 const KINDS: usize = 20;
 const CLIENTS: usize = 4;
-const BODY_BYTES_MAX: u64 = 120_000;
+const CODINGS: &str = "Accept-Encoding: br, zstd\r\n";
 const LIFE_MS_MAX: u64 = 700;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -68,10 +69,11 @@ fn crash(project: &Project, runs: usize, seed: u64) -> Result<Tally, String> {
     });
     let origin = serve_origin(&truth).map_err(|error| format!("the origin: {error}"))?;
     let mut dice = Dice::of(seed);
-    let mut found = 0;
+    let (mut found, mut encodings) = (0, 0);
     for run in 0..=runs {
         let larder = start(project, &folder, origin)?;
         found += look_at_all(&folder, &truth, run)?;
+        encodings += encodings_recalled(&folder)?;
         if run < runs {
             live(&folder, &truth, &mut dice);
         }
@@ -83,10 +85,11 @@ fn crash(project: &Project, runs: usize, seed: u64) -> Result<Tally, String> {
     let wrong = std::mem::take(&mut *truth.wrong.lock().expect("nobody panicked"));
     let (checked, purged) = (truth.checked.load(SeqCst), truth.purged.load(SeqCst));
     let mut remarks = vec![format!(
-        "{runs} kills, seed {seed}: {checked} bodies compared, {found} of them found after a restart; {purged} purges and bans"
+        "{runs} kills, seed {seed}: {checked} bodies compared, {found} of them found after a restart, with {encodings} encodings; {purged} purges and bans"
     )];
-    let failed = wrong.len() + usize::from(found == 0);
-    if found == 0 {
+    let is_untested = found == 0 || encodings == 0;
+    let failed = wrong.len() + usize::from(is_untested);
+    if is_untested {
         remarks.push("nothing was found after any restart: nothing was tested".to_owned());
     }
     remarks.extend(wrong);
@@ -115,13 +118,28 @@ fn look_at_all(folder: &Path, truth: &Arc<Truth>, run: usize) -> Result<u64, Str
     }
     let mut found = 0;
     for key in 0..KEYS {
-        let answer = client.ask("GET", key, "Cache-Control: only-if-cached\r\n").map_err(|error| error.to_string())?;
+        let fields = format!("Cache-Control: only-if-cached\r\n{CODINGS}");
+        let answer = client.ask("GET", key, &fields).map_err(|error| error.to_string())?;
         if !answer.start.contains(" 504 ") {
             truth.judge(key, truth.gone[key].load(SeqCst), &answer, "after a restart");
             found += 1;
         }
     }
     Ok(found)
+}
+
+/// What was made before, and came back from the disk.
+fn encodings_recalled(folder: &Path) -> Result<u64, String> {
+    let ask = || {
+        let mut socket = UnixStream::connect(folder.join("a.sock"))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+        Message::read(&mut BufReader::new(socket), Unframed::UntilEnd, true)
+    };
+    let answer = ask().map_err(|error: io::Error| format!("the figures: {error}"))?;
+    let text = answer.map_or_else(String::new, |answer| String::from_utf8_lossy(&answer.body).into_owned());
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("larder_encodings_recalled_total "));
+    lines.next().and_then(|count| count.parse().ok()).ok_or_else(|| "/metrics has no such line".to_owned())
 }
 
 /// Clients ask until the process is about to be killed, and some of them beyond.
@@ -158,7 +176,8 @@ fn use_it(folder: &Path, truth: &Truth, mut dice: Dice) {
             1 if dice.below(4) == 0 => ban(folder, truth, key % KINDS),
             _ => {
                 let gone = truth.gone[key].load(SeqCst);
-                client.ask("GET", key, "").map(|answer| truth.judge(key, gone, &answer, "while it ran"))
+                let codings = if dice.below(3) == 0 { "" } else { CODINGS };
+                client.ask("GET", key, codings).map(|answer| truth.judge(key, gone, &answer, "while it ran"))
             }
         };
         if done.is_err() {
@@ -199,18 +218,14 @@ impl Truth {
             Some(version) if version <= gone => {
                 format!("version {version} is back, though all up to {gone} were purged")
             }
-            Some(version) if answer.body != body_of(key, version) => format!("wrong bytes in version {version}"),
+            Some(version) if undone(answer).as_deref() != Ok(&body_of(key, version)) => {
+                let coding = answer.field("content-encoding").unwrap_or("no coding");
+                format!("wrong bytes in version {version}, in {coding}")
+            }
             Some(_) => return,
         };
         self.wrong.lock().expect("nobody panicked").push(format!("key {key}, {when}: {what}"));
     }
-}
-
-/// What the origin sends for a key's version: others of the same length have other bytes.
-fn body_of(key: usize, version: u64) -> Vec<u8> {
-    let mut dice = Dice::of((key as u64) << 32 | version);
-    let length = if dice.below(4) == 0 { dice.below(BODY_BYTES_MAX) } else { dice.below(4_000) };
-    (0..length.div_ceil(8)).flat_map(|_| dice.next().to_le_bytes()).take(length as usize).collect()
 }
 
 fn serve_origin(truth: &Arc<Truth>) -> io::Result<u16> {
@@ -233,8 +248,9 @@ fn answer_all(mut socket: TcpStream, truth: &Truth) -> io::Result<()> {
         let key: usize = path.trim_start_matches("/k/").parse().map_err(io::Error::other)?;
         let version = truth.newest[key].fetch_add(1, SeqCst) + 1;
         let body = body_of(key, version);
+        let kind = if is_text(key) { "Content-Type: text/html\r\n" } else { "" };
         let head = format!(
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=100000\r\nX-Version: {version}\r\nX-Kind: {}\r\nContent-Length: {}\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n{kind}Cache-Control: max-age=100000\r\nX-Version: {version}\r\nX-Kind: {}\r\nContent-Length: {}\r\n\r\n",
             key % KINDS,
             body.len()
         );

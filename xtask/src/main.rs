@@ -15,6 +15,7 @@ mod cache_random;
 mod circles;
 mod conformance;
 mod crash;
+mod crash_bodies;
 mod dice;
 mod disk_fill;
 mod edge_counts;

@@ -83,6 +83,10 @@ impl Cache {
             at_rest(self, growing.unfinished(), charge, |body| KeptHead::new(&head, &rendered, body));
         let object = self.object(ObjectParts { out_of_line, ..encoding_parts(head, primary) });
         let is_kept = self.keep_encoding((encodings, coding, Grade::Best), &object, primary);
+        if is_kept {
+            self.counters.encodings_made.fetch_add(1, Relaxed);
+            self.write_encoding(primary, coding, &object);
+        }
         if is_kept && coding == ContentCoding::Brotli {
             // Who takes brotli has no use for what was made in a hurry, and who takes zstd takes brotli.
             self.give_up_encoding(encodings, ContentCoding::Zstd, primary);
@@ -117,7 +121,6 @@ impl Cache {
         let is_kept = encodings.keep((coding, grade), object, primary);
         if is_kept {
             eviction.reweigh(primary, before);
-            self.counters.encodings_made.fetch_add(1, Relaxed);
         }
         is_kept
     }

@@ -16,7 +16,7 @@ use store::{Account, Eviction, EvictionKind, PageFile};
 use crate::ban_list::BanList;
 use crate::cache_stats::{CacheStats, Counters};
 use crate::directory::Directory;
-use crate::disk_level::{Disk, DiskLevel, digest_of};
+use crate::disk_level::{Disk, DiskLevel};
 use crate::entry::Entry;
 use crate::flight::Notifier;
 use crate::group_table::{GroupTable, Groups, Membership};
@@ -404,6 +404,7 @@ impl Cache {
             overflowed: counters.overflowed.load(Relaxed),
             recalled: counters.recalled.load(Relaxed),
             encodings_made: counters.encodings_made.load(Relaxed),
+            encodings_recalled: counters.encodings_recalled.load(Relaxed),
         }
     }
 
@@ -536,7 +537,7 @@ impl Cache {
     /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.
     pub(crate) fn forget_on_disk(&self, key: Key, variant: Variant) {
         if let Some(disk) = &self.disk {
-            disk.tier.outdate(digest_of(key, variant));
+            disk.outdate(key, variant);
         }
     }
 

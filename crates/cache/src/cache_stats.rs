@@ -36,6 +36,8 @@ pub struct CacheStats {
     pub recalled: u64,
     /// Encodings of stored responses that were made and kept.
     pub encodings_made: u64,
+    /// Those that came back from a disk.
+    pub encodings_recalled: u64,
 }
 
 #[derive(Default)]
@@ -50,4 +52,5 @@ pub(crate) struct Counters {
     pub overflowed: AtomicU64,
     pub recalled: AtomicU64,
     pub encodings_made: AtomicU64,
+    pub encodings_recalled: AtomicU64,
 }

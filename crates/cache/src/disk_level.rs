@@ -9,6 +9,7 @@
 //! |---|---|
 //! | a response is stored | it is written, if it is admitted; otherwise what was there of the variant is deleted |
 //! | it gets a new head (304) | the head is written, the body stays where it is |
+//! | an encoding of it is made in idle time | it is written beside it |
 //! | it is evicted | nothing |
 //! | a key is purged, softly too | its family is deleted |
 //! | a tag or a group is invalidated | the number of its slot |
@@ -119,14 +120,18 @@ impl DiskLevel {
         let digest = digest_of(object.key(), object.variant);
         let form = stored_form::write(object, self.boot);
         let written = form.and_then(|form| match object.on_disk() {
-            0 => self.write(object, digest, form),
+            0 => {
+                // Of the body that was there.
+                self.let_encodings_leave(object.key(), object.variant);
+                self.write(object, digest, form)
+            }
             sequence => {
                 self.tier.refresh(digest, sequence, form, facts_of(object)).ok().map(|placing| placing.sequence())
             }
         });
         object.note_on_disk(written.unwrap_or(0));
         if written.is_none() {
-            self.tier.outdate(digest);
+            self.outdate(object.key(), object.variant);
         }
     }
 
@@ -217,7 +222,7 @@ pub(crate) fn digest_of(key: Key, variant: Variant) -> Digest {
 
 /// Until when it is of any use, in seconds of the wall clock: fresh, stale where that is allowed, and what has a validator
 /// for a while longer. And under which number of the invalidation sequence its fetch began.
-fn facts_of(object: &Object) -> RecordFacts {
+pub(crate) fn facts_of(object: &Object) -> RecordFacts {
     let facts = object.facts();
     let validatable_ms = || if is_validatable(&facts, object.fields()) { DISK_VALIDATABLE_MS } else { 0 };
     let keep_ms = object.by_program().map_or_else(validatable_ms, |policy| policy.keep_ms);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use message::ResponseHead;
 use rules::ContentCoding;
 use store::Charge;
+use store::sync::atomic::Ordering::Relaxed;
 
 use crate::ban_list::Trial;
 use crate::cache::Cache;
@@ -120,8 +121,9 @@ impl EncodingDraft {
             let grade = if self.coding == ContentCoding::Identity { Grade::Best } else { Grade::Quick };
             self.cache.keep_encoding((&self.encodings, self.coding, grade), object, primary)
         });
-        if made.is_none() {
-            self.withdraw(false);
+        match made {
+            Some(_) => drop(self.cache.counters.encodings_made.fetch_add(1, Relaxed)),
+            None => self.withdraw(false),
         }
         let held = (std::mem::replace(&mut self.charge, self.cache.account().charge(0)), None);
         let ((), wakes) = self.flight.change(|inner| {

@@ -116,6 +116,9 @@ pub const HITS_EXACT_MAX: u16 = 255;
 /// Records of a key on a disk that a miss opens, at most, to find its variant.
 pub const DISK_CANDIDATES_MAX: usize = 4;
 
+/// Records of a key on a disk from which on no encoding is added: a disk keeps 64 of a key, and variants go first.
+pub const DISK_ENCODINGS_BELOW: usize = 32;
+
 /// How long what is stale is worth its place on a disk because the origin may confirm it: a week.
 pub const DISK_VALIDATABLE_MS: u64 = 7 * 24 * 3_600 * 1_000;
 

@@ -16,7 +16,9 @@ use store::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::ban_list::Trial;
 use crate::by_program::ByProgram;
 use crate::cache::Cache;
+use crate::disk_encodings::without_encodings;
 use crate::disk_level::{DiskLevel, digest_of};
+use crate::encoding_form::EncodingForm;
 use crate::group_table::Groups;
 use crate::kept_head::KeptHead;
 use crate::key::Key;
@@ -51,10 +53,13 @@ impl Cache {
         self.disk.as_ref().is_some_and(|disk| !disk.tier.family(key.bits()).is_empty())
     }
 
-    /// Brings the variant that a request selects from the disk into memory. It may be dropped at any moment.
+    /// Brings the variant that a request selects from the disk into memory, and the encodings that were made of it. It may be dropped at any moment.
     pub async fn recall(&self, key: Key, request: &Request<'_>, now: Now) -> Recalled {
-        let found = self.recall_object(key, request, now).await;
-        if found.is_some() { Recalled::Stored } else { Recalled::NotThere }
+        let (Some(disk), Some(found)) = (&self.disk, self.recall_object(key, request, now).await) else {
+            return Recalled::NotThere;
+        };
+        self.recall_encodings(disk, &found).await;
+        Recalled::Stored
     }
 
     /// The same, with what is in memory now: who holds it needs not find it there.
@@ -78,7 +83,7 @@ impl Cache {
     async fn select(&self, disk: &DiskLevel, key: Key, request: &Request<'_>, now: Now) -> Option<Read> {
         let mut tried = Vec::new();
         let mut plain = None;
-        let mut candidates = disk.tier.family(key.bits());
+        let mut candidates = without_encodings(&disk.tier.family(key.bits()));
         candidates.truncate(DISK_CANDIDATES_MAX);
         for candidate in candidates {
             let Some(read) = self.open(disk, candidate, key, now).await else { continue };
@@ -108,6 +113,10 @@ impl Cache {
 
     async fn open(&self, disk: &DiskLevel, candidate: Candidate, key: Key, now: Now) -> Option<Read> {
         let stored = disk.tier.open_record(candidate).await.ok()?;
+        if EncodingForm::read(stored.head()).is_some() {
+            // Its primary is gone: it is of no use any more.
+            disk.tier.let_leave(key.bits(), &[stored.digest().member]);
+        }
         let form = stored_form::read(stored.head(), disk.boot, now).filter(|form| form.key == key)?;
         let spec = form.vary.clone().map(|vary| self.specs.spec(vary, self.digester));
         Some(Read { stored, form, spec })
@@ -139,7 +148,7 @@ impl Cache {
             self.place(entry, &object, &mut removed);
         } else if there.is_none() && stored.is_current() {
             // Banned, or invalidated with its tag or group.
-            disk.tier.outdate(stored.digest());
+            disk.outdate(object.key(), object.variant);
         }
         shard.tidy(object.key());
         drop(shard);

@@ -17,6 +17,8 @@
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
 //! next; one that was set back makes nothing younger than it was.
 //!
+//! Version 6 is an encoding beside its object, which is none by itself: see `encoding_form`.
+//!
 //! Versions 1 and 2 are not read: they do not say whether others may have what was asked for with credentials.
 
 use bytes::Bytes;

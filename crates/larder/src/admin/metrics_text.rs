@@ -139,6 +139,7 @@ impl Page {
             self.one(&format!("larder_{name}"), "gauge", help, value);
         }
         for (name, help, value) in [
+            ("encodings_recalled", "Codings of stored answers that came back from disks", cache.encodings_recalled),
             ("encodings_made", "Codings of stored answers that were made and kept", cache.encodings_made),
             ("evictions", "Answers that made room for others", cache.evictions),
             ("invalidated", "Answers dropped by purges and unsafe methods", cache.invalidated),

@@ -62,6 +62,7 @@ pub fn status(seen: &Observation) -> String {
         ("overflowed", cache.overflowed),
         ("recalled", cache.recalled),
         ("encodings_made", cache.encodings_made),
+        ("encodings_recalled", cache.encodings_recalled),
     ] {
         top.insert(name.to_owned(), json!(value));
     }

@@ -23,6 +23,13 @@ pub struct Candidate {
     pub(super) name: ShortName,
 }
 
+impl Candidate {
+    /// As much of its member as the index knows.
+    pub fn member(self) -> u32 {
+        self.name.member
+    }
+}
+
 type ReadCall<T> = dyn Fn(Patience) -> ReadOutcome<T> + Send + Sync;
 /// What only a reader's thread is asked.
 type AskReaders<T> = dyn Fn() -> ReadOutcome<T> + Send + Sync;

@@ -241,6 +241,16 @@ impl Tier {
         }
     }
 
+    /// Members that nobody asks for any more leave the index, and nothing is promised: one that is on its way to the disk comes in all
+    /// the same, and after a crash all may be there again. For what is of no use without another record, and harmless.
+    pub fn let_leave(&self, family: u64, members: &[u64]) {
+        if let Some((_, lane)) = self.lane_of(family) {
+            for &member in members {
+                lane.disk.index.take_out(family, Some(member));
+            }
+        }
+    }
+
     /// Gives a stored body a new head, if it is still the one that `sequence` names.
     pub fn refresh(&self, digest: Digest, sequence: u64, head: Bytes, facts: RecordFacts) -> Result<Placing, Refused> {
         let (_, lane) = self.lane_of(digest.family).ok_or(Refused::NoDisk)?;
