@@ -6,7 +6,7 @@ use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
 
 use crate::codec_step::{CodecStep, Ending, Progress};
 use crate::flaw::Flaw;
-use crate::limits::{BROTLI_WINDOW_LOG, STEP_BYTES};
+use crate::limits::{BROTLI_DELTA_LEVEL_MIN, BROTLI_WINDOW_LOG, STEP_BYTES};
 
 pub(crate) struct BrotliDecoder(BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>);
 
@@ -46,6 +46,14 @@ impl BrotliEncoder {
         let mut state = BrotliEncoderStateStruct::new(StandardAlloc::default());
         state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_QUALITY, u32::from(level.min(11)));
         state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, BROTLI_WINDOW_LOG);
+        BrotliEncoder(state)
+    }
+
+    /// For a reader who has this text already.
+    pub(crate) fn with_dictionary(level: u8, window_log: u32, dictionary: &[u8]) -> BrotliEncoder {
+        let BrotliEncoder(mut state) = BrotliEncoder::new(level.max(BROTLI_DELTA_LEVEL_MIN));
+        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, window_log);
+        state.set_custom_dictionary(dictionary.len(), dictionary);
         BrotliEncoder(state)
     }
 

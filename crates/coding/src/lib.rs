@@ -23,6 +23,9 @@ mod codec_step;
 #[cfg(test)]
 mod codec_tests;
 mod decoder;
+mod delta_encoder;
+#[cfg(test)]
+mod delta_tests;
 mod encoder;
 mod flaw;
 mod gzip;
@@ -31,6 +34,7 @@ pub mod limits;
 mod zstd_stream;
 
 pub use decoder::{Bounds, Decoded, Decoder};
+pub use delta_encoder::{DictionaryHash, DictionarySource};
 pub use encoder::Encoder;
 pub use flaw::Flaw;
 pub use known_codings::Coding;

@@ -1,6 +1,6 @@
 //! Zstandard (RFC 8878, RFC 9659), by its authors' library.
 
-use zstd::stream::raw::{DParameter, Decoder, Encoder, Operation, OutBuffer};
+use zstd::stream::raw::{CParameter, DParameter, Decoder, Encoder, Operation, OutBuffer};
 
 use crate::codec_step::{CodecStep, Ending, Progress};
 use crate::flaw::Flaw;
@@ -29,6 +29,14 @@ pub(crate) struct ZstdEncoder(Encoder<'static>);
 impl ZstdEncoder {
     pub(crate) fn new(level: u8) -> Result<ZstdEncoder, Flaw> {
         Encoder::new(i32::from(level.clamp(1, ZSTD_LEVEL_MAX))).map(ZstdEncoder).map_err(|_| Flaw::Unready)
+    }
+
+    /// For a reader who has this text already.
+    pub(crate) fn with_dictionary(level: u8, window_log: u32, dictionary: &[u8]) -> Result<ZstdEncoder, Flaw> {
+        let level = i32::from(level.clamp(1, ZSTD_LEVEL_MAX));
+        let mut encoder = Encoder::with_dictionary(level, dictionary).map_err(|_| Flaw::Unready)?;
+        encoder.set_parameter(CParameter::WindowLog(window_log)).map_err(|_| Flaw::Unready)?;
+        Ok(ZstdEncoder(encoder))
     }
 
     pub(crate) fn run(&mut self, mut piece: &[u8], ending: Ending, out: &mut Vec<u8>) -> Result<(), Flaw> {
