@@ -36,6 +36,14 @@ pub struct CacheStats {
     pub recalled: u64,
     /// Encodings of stored responses that were made and kept.
     pub encodings_made: u64,
+    /// Those of them that are told by what differs from a dictionary.
+    pub deltas_made: u64,
+    /// Texts that are known as dictionaries, stored or kept beside the store.
+    pub dictionaries: u64,
+    /// What those take that are kept beside the store.
+    pub dictionary_bytes: u64,
+    /// Texts that were kept and went because there was no room, or because they were old.
+    pub dictionaries_given_up: u64,
 }
 
 #[derive(Default)]
@@ -50,4 +58,5 @@ pub(crate) struct Counters {
     pub overflowed: AtomicU64,
     pub recalled: AtomicU64,
     pub encodings_made: AtomicU64,
+    pub deltas_made: AtomicU64,
 }

@@ -5,13 +5,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use message::ResponseHead;
-use rules::ContentCoding;
 use store::Charge;
 
 use crate::ban_list::Trial;
 use crate::cache::Cache;
 use crate::draft::at_rest;
 use crate::encoding_head::{encoding_parts, recoded};
+use crate::encoding_name::EncodingName;
 use crate::encodings::{EncodingUnderWay, Encodings};
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead, Inner, Notifier};
@@ -27,7 +27,7 @@ use crate::object::{Object, ObjectParts};
 pub struct EncodingDraft {
     cache: Arc<Cache>,
     encodings: Arc<Encodings>,
-    coding: ContentCoding,
+    name: EncodingName,
     flight: Arc<Flight>,
     charge: Charge,
     is_open: bool,
@@ -36,15 +36,15 @@ pub struct EncodingDraft {
 impl EncodingDraft {
     pub(crate) fn new(
         cache: Arc<Cache>,
-        (encodings, coding): (Arc<Encodings>, ContentCoding),
+        (encodings, name): (Arc<Encodings>, EncodingName),
         flight: Arc<Flight>,
     ) -> EncodingDraft {
         let charge = cache.account().charge(0);
-        EncodingDraft { cache, encodings, coding, flight, charge, is_open: true }
+        EncodingDraft { cache, encodings, name, flight, charge, is_open: true }
     }
 
-    pub fn coding(&self) -> ContentCoding {
-        self.coding
+    pub fn name(&self) -> EncodingName {
+        self.name
     }
 
     /// Appends to the body; readers see it at once. Where there is no room to keep it, it goes by.
@@ -77,7 +77,7 @@ impl EncodingDraft {
     /// Its place is for others again.
     fn withdraw(&self, for_good: bool) {
         let under_way: EncodingUnderWay = Arc::clone(&self.flight) as EncodingUnderWay;
-        self.encodings.withdraw(self.coding, &under_way, for_good);
+        self.encodings.withdraw(self.name, &under_way, for_good);
     }
 
     fn give_up_keeping(&mut self) {
@@ -116,7 +116,7 @@ impl EncodingDraft {
         self.is_open = false;
         let made = primary.and_then(|primary| self.object(primary)).filter(|object| {
             let primary = primary.expect("it was made of one");
-            self.cache.keep_encoding((&self.encodings, self.coding), object, primary)
+            self.cache.keep_encoding((&self.encodings, self.name), object, primary)
         });
         if made.is_none() {
             self.withdraw(false);
@@ -150,7 +150,7 @@ impl EncodingDraft {
             _ => None,
         })?;
         let charge = std::mem::replace(&mut self.charge, self.cache.account().charge(0));
-        let (head, rendered) = recoded(primary, self.coding);
+        let (head, rendered) = recoded(primary, self.name);
         let (kept_head, out_of_line) =
             at_rest(&self.cache, unfinished, charge, |body| KeptHead::new(&head, &rendered, body));
         Some(self.cache.object(ObjectParts { out_of_line, ..encoding_parts(kept_head, primary) }))
