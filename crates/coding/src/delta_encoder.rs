@@ -20,6 +20,11 @@ const DCZ_MAGIC: &[u8] = &[0x5e, 0x2a, 0x4d, 0x18, 0x20, 0x00, 0x00, 0x00];
 /// What begins so zstd takes for a dictionary in a form of its own (RFC 8878 §5), and not for a text.
 const ZSTD_DICTIONARY_MAGIC: &[u8] = &[0x37, 0xa4, 0x30, 0xec];
 
+/// May a text be a dictionary, in whatever coding? Not one that is too long, or that zstd would take for something else.
+pub fn may_be_dictionary(text: &[u8]) -> bool {
+    text.len() <= DICTIONARY_BYTES_MAX && !text.starts_with(ZSTD_DICTIONARY_MAGIC)
+}
+
 /// A dictionary that is looked at when it is needed: on whatever thread the work is done.
 pub struct DictionarySource {
     sha256: DictionaryHash,
@@ -98,8 +103,8 @@ fn begun(
     out: &mut Vec<u8>,
 ) -> Result<DeltaEncoder, Flaw> {
     let dictionary = (source.load)()?;
-    if dictionary.len() > DICTIONARY_BYTES_MAX {
-        return Err(Flaw::TooLong);
+    if !may_be_dictionary(&dictionary) {
+        return Err(Flaw::Unready);
     }
     let window_log = window_log(dictionary.len() as u64, length);
     let (magic, encoder) = match coding {
@@ -108,7 +113,6 @@ fn begun(
             let encoder = BrotliEncoder::with_dictionary(level, window_log, &dictionary);
             (DCB_MAGIC, DeltaEncoder::Brotli(Box::new(encoder)))
         }
-        _ if dictionary.starts_with(ZSTD_DICTIONARY_MAGIC) => return Err(Flaw::Unready),
         _ => {
             let encoder = ZstdEncoder::with_dictionary(level, window_log.min(ZSTD_WINDOW_LOG_MAX), &dictionary)?;
             (DCZ_MAGIC, DeltaEncoder::Zstd(encoder))

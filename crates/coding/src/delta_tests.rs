@@ -140,11 +140,10 @@ fn what_is_no_dictionary_makes_no_delta() {
         flaw
     };
     let of_zstd = [&b"\x37\xa4\x30\xec"[..], &[0; 60]].concat();
-    assert_eq!(run(Coding::Zstd, Ok(of_zstd.clone())), Err(Flaw::Unready));
-    assert_eq!(run(Coding::Brotli, Ok(of_zstd)), Ok(()));
     for (coding, _) in HEADERS {
         assert_eq!(run(coding, Err(Flaw::Truncated)), Err(Flaw::Truncated));
-        assert_eq!(run(coding, Ok(vec![b'x'; DICTIONARY_BYTES_MAX + 1])), Err(Flaw::TooLong));
+        assert_eq!(run(coding, Ok(of_zstd.clone())), Err(Flaw::Unready));
+        assert_eq!(run(coding, Ok(vec![b'x'; DICTIONARY_BYTES_MAX + 1])), Err(Flaw::Unready));
         assert_eq!(run(coding, Ok(vec![b'x'; DICTIONARY_BYTES_MAX])), Ok(()));
     }
     assert_eq!(run(Coding::Gzip, Ok(Vec::new())), Err(Flaw::Unready));

@@ -46,8 +46,7 @@ impl Encoder {
     /// As what differs from a dictionary (RFC 9842): in brotli that is `dcb`, in zstd `dcz`, and in gzip there is no such thing.
     /// `length`: of the text, if it is known.
     ///
-    /// The dictionary is loaded with the first piece. The error is [`Flaw::Unready`] for one that zstd would not take for a text, or
-    /// [`Flaw::TooLong`] beyond [`DICTIONARY_BYTES_MAX`](crate::limits::DICTIONARY_BYTES_MAX).
+    /// The dictionary is loaded with the first piece, whose error is [`Flaw::Unready`] for what [is none](crate::may_be_dictionary).
     pub fn delta(coding: Coding, level: u8, length: Option<u64>, source: DictionarySource) -> Result<Encoder, Flaw> {
         Ok(Encoder { codec: EncoderOf::Delta(DeltaEncoder::new(coding, level, length, source)?) })
     }

@@ -34,7 +34,7 @@ pub mod limits;
 mod zstd_stream;
 
 pub use decoder::{Bounds, Decoded, Decoder};
-pub use delta_encoder::{DictionaryHash, DictionarySource};
+pub use delta_encoder::{DictionaryHash, DictionarySource, may_be_dictionary};
 pub use encoder::Encoder;
 pub use flaw::Flaw;
 pub use known_codings::Coding;
