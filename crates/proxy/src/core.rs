@@ -90,6 +90,7 @@ impl Shared {
             self.cache.watch_for_bans();
         }
         self.coding_threads.set_limits(&site.settings.limits);
+        self.cache.set_dictionary_bounds(site.settings.dictionary_bounds());
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }

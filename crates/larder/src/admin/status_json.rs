@@ -62,6 +62,10 @@ pub fn status(seen: &Observation) -> String {
         ("overflowed", cache.overflowed),
         ("recalled", cache.recalled),
         ("encodings_made", cache.encodings_made),
+        ("deltas_made", cache.deltas_made),
+        ("dictionaries", cache.dictionaries),
+        ("dictionary_bytes", cache.dictionary_bytes),
+        ("dictionaries_given_up", cache.dictionaries_given_up),
     ] {
         top.insert(name.to_owned(), json!(value));
     }
