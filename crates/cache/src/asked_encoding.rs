@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use message::ResponseHead;
-use rules::{ContentCoding, content_coding};
+use rules::ContentCoding;
 use store::Growing;
 use store::sync::atomic::Ordering::Relaxed;
 
@@ -12,6 +12,7 @@ use crate::cache::Cache;
 use crate::draft::at_rest;
 use crate::encoding_draft::EncodingDraft;
 use crate::encoding_head::{encoding_parts, recoded};
+use crate::encoding_name::EncodingName;
 use crate::encodings::{Encodings, FoundEncoding, Grade};
 use crate::flight::Flight;
 use crate::follower::Follower;
@@ -37,14 +38,14 @@ impl Cache {
     pub fn encoding(
         self: &Arc<Cache>,
         encodings: &Arc<Encodings>,
-        coding: ContentCoding,
+        name: impl Into<EncodingName>,
         (key, core): (Key, usize),
         head: impl FnOnce() -> ResponseHead,
     ) -> EncodingAnswer {
-        let mut begun = None;
-        let found = encodings.find_or_begin(coding, || {
+        let (name, mut begun) = (name.into(), None);
+        let found = encodings.find_or_begin(name, || {
             let mut head = head();
-            content_coding::recode(&mut head.fields, coding);
+            name.recode(&mut head.fields);
             let flight = Flight::of_encoding(key, core, (head, &self.notifier));
             begun = Some(Arc::clone(&flight));
             flight
@@ -53,7 +54,7 @@ impl Cache {
             (FoundEncoding::Made(object), _) => EncodingAnswer::Made(object),
             (FoundEncoding::Begun, Some(flight)) => {
                 let follower = Follower::from_start(&flight, core).expect("it has just begun");
-                let draft = EncodingDraft::new(Arc::clone(self), (Arc::clone(encodings), coding), flight);
+                let draft = EncodingDraft::new(Arc::clone(self), (Arc::clone(encodings), name), flight);
                 EncodingAnswer::Make(draft, follower)
             }
             (FoundEncoding::UnderWay(under_way), _) => {
@@ -77,12 +78,12 @@ impl Cache {
             growing.append(piece);
             growing.settle_all();
         }
-        let (head, rendered) = recoded(primary, coding);
+        let (head, rendered) = recoded(primary, coding.into());
         let charge = self.account.charge(length);
         let (head, out_of_line) =
             at_rest(self, growing.unfinished(), charge, |body| KeptHead::new(&head, &rendered, body));
         let object = self.object(ObjectParts { out_of_line, ..encoding_parts(head, primary) });
-        let is_kept = self.keep_encoding((encodings, coding, Grade::Best), &object, primary);
+        let is_kept = self.keep_encoding((encodings, coding.into(), Grade::Best), &object, primary);
         if is_kept {
             self.counters.encodings_made.fetch_add(1, Relaxed);
             self.write_encoding(primary, coding, &object);
@@ -101,24 +102,26 @@ impl Cache {
         eviction.reweigh(primary, before);
     }
 
-    /// Keeps an encoding beside its primary. False: that is gone, or it is a text and no longer than what was made of it, or what was
-    /// made in a hurry is no longer.
+    /// Keeps an encoding beside its primary. False: that is gone, or it is no longer than what was made of it to be shorter, or than what
+    /// was made in a hurry.
     pub(crate) fn keep_encoding(
         &self,
-        (encodings, coding, grade): (&Encodings, ContentCoding, Grade),
+        (encodings, name, grade): (&Encodings, EncodingName, Grade),
         object: &Arc<Object>,
         primary: &Arc<Object>,
     ) -> bool {
-        let is_made_of_text = ContentCoding::said_by(primary.fields()) == Some(ContentCoding::Identity);
+        // What came in a coding may be wanted in another whatever becomes of it; nobody needs a delta.
+        let has_to_be_shorter = matches!(name, EncodingName::Delta(..))
+            || ContentCoding::said_by(primary.fields()) == Some(ContentCoding::Identity);
         let is_no_shorter = |than: &Object| object.body_len() >= than.body_len();
-        let is_vain = is_made_of_text && is_no_shorter(primary);
-        if is_vain || encodings.made(coding).is_some_and(|quick| is_no_shorter(&quick)) {
-            encodings.note_pointless(coding);
+        let is_vain = has_to_be_shorter && is_no_shorter(primary);
+        if is_vain || encodings.made(name).is_some_and(|quick| is_no_shorter(&quick)) {
+            encodings.note_pointless(name);
             return false;
         }
         let mut eviction = self.eviction.lock();
         let before = store::Tenant::weight(&**primary);
-        let is_kept = encodings.keep((coding, grade), object, primary);
+        let is_kept = encodings.keep((name, grade), object, primary);
         if is_kept {
             eviction.reweigh(primary, before);
         }
@@ -127,14 +130,12 @@ impl Cache {
 
     /// What a response's encodings are under the head of another with the same body. Both are stored by nobody yet.
     pub(crate) fn inherit_encodings(&self, heir: &Arc<Object>, before: &Encodings) {
-        for coding in ContentCoding::ALL {
-            if let Some((old, grade)) = before.graded(coding) {
-                let (head, rendered) = recoded(heir, coding);
-                let head = KeptHead::new(&head, &rendered, &[old.behind_head()]);
-                let object =
-                    self.object(ObjectParts { out_of_line: old.out_of_line().cloned(), ..encoding_parts(head, heir) });
-                heir.encodings_or_new().keep_inherited((coding, grade), object);
-            }
+        for (name, grade, old) in before.all_made() {
+            let (head, rendered) = recoded(heir, name);
+            let head = KeptHead::new(&head, &rendered, &[old.behind_head()]);
+            let object =
+                self.object(ObjectParts { out_of_line: old.out_of_line().cloned(), ..encoding_parts(head, heir) });
+            heir.encodings_or_new().keep_inherited((name, grade), object);
         }
     }
 }

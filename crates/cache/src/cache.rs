@@ -15,6 +15,7 @@ use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
 use crate::cache_stats::{CacheStats, Counters};
+use crate::dictionaries::Dictionaries;
 use crate::directory::Directory;
 use crate::disk_level::{Disk, DiskLevel};
 use crate::entry::Entry;
@@ -91,6 +92,8 @@ pub struct Cache {
     pub(crate) pages: Option<Arc<PageFile>>,
     /// What of the account bodies take that are not kept, and up to where each of them may run far ahead.
     pub(crate) windows: Arc<Account>,
+    /// What clients have of what was stored here.
+    pub(crate) dictionaries: Dictionaries,
     pub(crate) removal_listener: OnceLock<Arc<dyn RemovalListener>>,
     /// The process is at its limit.
     is_short: AtomicBool,
@@ -131,6 +134,7 @@ impl Cache {
             digester,
             directory: Directory::new(&account),
             specs: SharedSpecs::default(),
+            dictionaries: Dictionaries::new(&account),
             groups: OnceLock::new(),
             tags: OnceLock::new(),
             account,
@@ -372,6 +376,7 @@ impl Cache {
 
     /// For a tick: what has no use any more at this second leaves first when room is made, in memory and on disks.
     pub fn note_time(&self, now: Now) {
+        self.dictionaries.settle(now);
         self.eviction.lock().note_time(u32::try_from(now.mono_ms / 1_000).unwrap_or(u32::MAX));
         if let Some(disk) = &self.disk {
             disk.tier.set_now(now.wall_ms / 1_000);
@@ -384,6 +389,7 @@ impl Cache {
         // Not in the expression below: its lock would be held to the end of that, while shards are locked, and who stores
         // locks them the other way round.
         let objects = self.eviction.lock().count() as u64;
+        let (dictionaries, dictionary_bytes) = self.dictionaries.counts();
         CacheStats {
             memory_bytes_max: self.account.limit() as u64,
             memory_bytes: self.account.used() as u64,
@@ -405,6 +411,10 @@ impl Cache {
             recalled: counters.recalled.load(Relaxed),
             encodings_made: counters.encodings_made.load(Relaxed),
             encodings_recalled: counters.encodings_recalled.load(Relaxed),
+            deltas_made: counters.deltas_made.load(Relaxed),
+            dictionaries: dictionaries as u64,
+            dictionary_bytes: dictionary_bytes as u64,
+            dictionaries_given_up: self.dictionaries.given_up.load(Relaxed),
         }
     }
 
@@ -426,6 +436,10 @@ impl Cache {
     /// one of them at most. What is evicted but still held by a reader counts as gone up to the account's slack.
     pub(crate) fn make_room(&self, more: usize) -> bool {
         let (mut left, mut spared) = (self.account.excess(more), 0);
+        if left > 0 {
+            self.dictionaries.give_up(left);
+            left = self.account.excess(more);
+        }
         while left > 0 && self.account.excess(more) > 0 {
             let victim = self.eviction.lock().victim();
             let Some(victim) = victim else { break };
@@ -458,6 +472,7 @@ impl Cache {
         // Replaced or purged since it was chosen: then it is dead already.
         if shard.remove(victim) {
             victim.kill(None);
+            self.dictionaries.note_evicted(victim);
             self.note_removed(victim, RemovalCause::Evicted);
             self.counters.evictions.fetch_add(1, Relaxed);
         }
@@ -556,6 +571,7 @@ impl Cache {
                 object.inherit(gone);
             }
             gone.kill(Some(object));
+            self.dictionaries.note_gone(gone, Some(object));
             self.note_removed(gone, RemovalCause::Over);
         }
         eviction.admit(Arc::clone(object));
@@ -581,6 +597,7 @@ impl Cache {
         for gone in removed {
             eviction.remove(gone);
             gone.kill(None);
+            self.dictionaries.note_gone(gone, None);
             self.note_removed(gone, RemovalCause::Over);
         }
     }

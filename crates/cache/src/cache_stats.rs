@@ -38,6 +38,14 @@ pub struct CacheStats {
     pub encodings_made: u64,
     /// Those that came back from a disk.
     pub encodings_recalled: u64,
+    /// Those of them that are told by what differs from a dictionary.
+    pub deltas_made: u64,
+    /// Texts that are known as dictionaries, stored or kept beside the store.
+    pub dictionaries: u64,
+    /// What those take that are kept beside the store.
+    pub dictionary_bytes: u64,
+    /// Texts that were kept and went because there was no room, or because they were old.
+    pub dictionaries_given_up: u64,
 }
 
 #[derive(Default)]
@@ -53,4 +61,5 @@ pub(crate) struct Counters {
     pub recalled: AtomicU64,
     pub encodings_made: AtomicU64,
     pub encodings_recalled: AtomicU64,
+    pub deltas_made: AtomicU64,
 }

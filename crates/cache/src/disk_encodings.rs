@@ -129,7 +129,7 @@ impl Cache {
             Some(blocks) => blocks.clone(),
             None => stored.read_all().await.ok()?,
         };
-        let (head, rendered) = recoded(primary, coding);
+        let (head, rendered) = recoded(primary, coding.into());
         let is_out_of_line = length >= OUT_OF_LINE_BYTES_MIN;
         let behind: Vec<&[u8]> = (!is_out_of_line).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
         let head = KeptHead::new(&head, &rendered, &behind);
@@ -137,7 +137,7 @@ impl Cache {
         let out_of_line = is_out_of_line.then(|| OutOfLineBody::new(blocks, &self.account, self.pages.as_ref()));
         let parts = ObjectParts { out_of_line, on_disk: stored.sequence(), ..encoding_parts(head, primary) };
         let encoding = self.object(parts);
-        if self.keep_encoding((primary.encodings()?, coding, Grade::Best), &encoding, primary) {
+        if self.keep_encoding((primary.encodings()?, coding.into(), Grade::Best), &encoding, primary) {
             self.counters.encodings_recalled.fetch_add(1, Relaxed);
         }
         Some(())

@@ -13,6 +13,7 @@ use crate::ban_list::Trial;
 use crate::cache::Cache;
 use crate::draft::at_rest;
 use crate::encoding_head::{encoding_parts, recoded};
+use crate::encoding_name::EncodingName;
 use crate::encodings::{EncodingUnderWay, Encodings, Grade};
 use crate::failure::Failure;
 use crate::flight::{End, Fits, Flight, FlightHead, Inner, Notifier};
@@ -28,7 +29,7 @@ use crate::object::{Object, ObjectParts};
 pub struct EncodingDraft {
     cache: Arc<Cache>,
     encodings: Arc<Encodings>,
-    coding: ContentCoding,
+    name: EncodingName,
     flight: Arc<Flight>,
     charge: Charge,
     is_open: bool,
@@ -37,15 +38,15 @@ pub struct EncodingDraft {
 impl EncodingDraft {
     pub(crate) fn new(
         cache: Arc<Cache>,
-        (encodings, coding): (Arc<Encodings>, ContentCoding),
+        (encodings, name): (Arc<Encodings>, EncodingName),
         flight: Arc<Flight>,
     ) -> EncodingDraft {
         let charge = cache.account().charge(0);
-        EncodingDraft { cache, encodings, coding, flight, charge, is_open: true }
+        EncodingDraft { cache, encodings, name, flight, charge, is_open: true }
     }
 
-    pub fn coding(&self) -> ContentCoding {
-        self.coding
+    pub fn name(&self) -> EncodingName {
+        self.name
     }
 
     /// Appends to the body; readers see it at once. Where there is no room to keep it, it goes by.
@@ -78,7 +79,7 @@ impl EncodingDraft {
     /// Its place is for others again.
     fn withdraw(&self, for_good: bool) {
         let under_way: EncodingUnderWay = Arc::clone(&self.flight) as EncodingUnderWay;
-        self.encodings.withdraw(self.coding, &under_way, for_good);
+        self.encodings.withdraw(self.name, &under_way, for_good);
     }
 
     fn give_up_keeping(&mut self) {
@@ -117,12 +118,17 @@ impl EncodingDraft {
         self.is_open = false;
         let made = primary.and_then(|primary| self.object(primary)).filter(|object| {
             let primary = primary.expect("it was made of one");
-            // A text has no other form, and gets no shorter.
-            let grade = if self.coding == ContentCoding::Identity { Grade::Best } else { Grade::Quick };
-            self.cache.keep_encoding((&self.encodings, self.coding, grade), object, primary)
+            // A text has no other form, and gets no shorter; and nobody makes a delta twice.
+            let is_final = matches!(self.name, EncodingName::Coding(ContentCoding::Identity) | EncodingName::Delta(..));
+            let grade = if is_final { Grade::Best } else { Grade::Quick };
+            self.cache.keep_encoding((&self.encodings, self.name, grade), object, primary)
         });
         match made {
-            Some(_) => drop(self.cache.counters.encodings_made.fetch_add(1, Relaxed)),
+            Some(_) => {
+                let (counters, is_delta) = (&self.cache.counters, matches!(self.name, EncodingName::Delta(..)));
+                counters.encodings_made.fetch_add(1, Relaxed);
+                counters.deltas_made.fetch_add(u64::from(is_delta), Relaxed);
+            }
             None => self.withdraw(false),
         }
         let held = (std::mem::replace(&mut self.charge, self.cache.account().charge(0)), None);
@@ -154,7 +160,7 @@ impl EncodingDraft {
             _ => None,
         })?;
         let charge = std::mem::replace(&mut self.charge, self.cache.account().charge(0));
-        let (head, rendered) = recoded(primary, self.coding);
+        let (head, rendered) = recoded(primary, self.name);
         let (kept_head, out_of_line) =
             at_rest(&self.cache, unfinished, charge, |body| KeptHead::new(&head, &rendered, body));
         Some(self.cache.object(ObjectParts { out_of_line, ..encoding_parts(kept_head, primary) }))

@@ -1,8 +1,9 @@
 //! The head of an encoding: that of the response that it is made of, with what its coding makes different.
 
 use message::ResponseHead;
-use rules::{ContentCoding, Facts, content_coding};
+use rules::Facts;
 
+use crate::encoding_name::EncodingName;
 use crate::kept_head::KeptHead;
 use crate::object::{EncodingsFrom, Object, ObjectParts};
 
@@ -22,14 +23,14 @@ pub(crate) fn encoding_parts(head: KeptHead, primary: &Object) -> ObjectParts {
 }
 
 /// The head of a stored response in another coding, and as it is rendered: the lines of ours stay what they are.
-pub(crate) fn recoded(primary: &Object, coding: ContentCoding) -> (ResponseHead, Vec<u8>) {
+pub(crate) fn recoded(primary: &Object, name: EncodingName) -> (ResponseHead, Vec<u8>) {
     let mut head = primary.response().to_head();
     let lines_of = |head: &ResponseHead| -> Vec<Vec<u8>> {
         let line = |name: &[u8], value: &[u8]| [name, b": ", value, b"\r\n"].concat();
         head.fields.view().iter().map(|field| line(field.name_text, field.value)).collect()
     };
     let before = lines_of(&head);
-    content_coding::recode(&mut head.fields, coding);
+    name.recode(&mut head.fields);
     let mut rendered = primary.rendered().split_inclusive(|&b| b == b'\n');
     let mut out = rendered.next().unwrap_or_default().to_vec();
     let rendered: Vec<&[u8]> = rendered.collect();

@@ -7,10 +7,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rules::ContentCoding;
+use rules::{ContentCoding, DeltaCoding, DictionaryHash};
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::encoding_name::EncodingName;
+use crate::limits::DELTAS_MAX;
 use crate::object::Object;
 
 /// Those of one primary.
@@ -26,6 +28,8 @@ struct Places {
     /// Their primary is gone.
     is_closed: bool,
     by_coding: [Place; ContentCoding::ALL.len()],
+    /// What differs from a dictionary; those that were asked for.
+    deltas: Vec<(DeltaCoding, DictionaryHash, Place)>,
 }
 
 #[derive(Debug, Default)]
@@ -73,28 +77,84 @@ pub enum EncodingState {
     Pointless,
 }
 
-impl Encodings {
-    /// How it stands with each of the codings, at the place of its number.
-    pub fn states(&self) -> [EncodingState; ContentCoding::ALL.len()] {
-        let places = self.places.lock();
-        std::array::from_fn(|at| match &places.by_coding[at] {
+impl Place {
+    fn state(&self) -> EncodingState {
+        match self {
             Place::Free => EncodingState::Free,
             Place::UnderWay(_) | Place::Promised => EncodingState::UnderWay,
             Place::Made(_, Grade::Quick) => EncodingState::Quick,
             Place::Made(_, Grade::Bettered | Grade::Best) => EncodingState::Made,
             Place::Pointless => EncodingState::Pointless,
-        })
+        }
+    }
+}
+
+impl Places {
+    fn get(&self, name: EncodingName) -> Option<&Place> {
+        match name {
+            EncodingName::Coding(coding) => Some(&self.by_coding[coding as usize]),
+            EncodingName::Delta(coding, dictionary) => {
+                let found = self.deltas.iter().find(|(known, of, _)| (*known, *of) == (coding, dictionary));
+                found.map(|(_, _, place)| place)
+            }
+        }
+    }
+
+    fn get_mut(&mut self, name: EncodingName) -> Option<&mut Place> {
+        match name {
+            EncodingName::Coding(coding) => Some(&mut self.by_coding[coding as usize]),
+            EncodingName::Delta(coding, dictionary) => {
+                let found = self.deltas.iter_mut().find(|(known, of, _)| (*known, *of) == (coding, dictionary));
+                found.map(|(_, _, place)| place)
+            }
+        }
+    }
+
+    /// The same, made where it is not there yet. `None`: there are too many, and all are of use.
+    fn get_or_add(&mut self, name: EncodingName) -> Option<&mut Place> {
+        if let EncodingName::Delta(coding, dictionary) = name
+            && self.get(name).is_none()
+        {
+            if self.deltas.len() >= DELTAS_MAX {
+                let is_idle = |place: &Place| matches!(place, Place::Free | Place::Pointless);
+                let idle = self.deltas.iter().position(|(_, _, place)| is_idle(place))?;
+                self.deltas.swap_remove(idle);
+            }
+            self.deltas.push((coding, dictionary, Place::Free));
+        }
+        self.get_mut(name)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (EncodingName, &Place)> {
+        let coded = ContentCoding::ALL.into_iter().map(EncodingName::Coding).zip(&self.by_coding);
+        let deltas = self.deltas.iter().map(|(coding, of, place)| (EncodingName::Delta(*coding, *of), place));
+        coded.chain(deltas)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Place> {
+        self.by_coding.iter_mut().chain(self.deltas.iter_mut().map(|(_, _, place)| place))
+    }
+}
+
+impl Encodings {
+    /// How it stands with each of the codings, at the place of its number.
+    pub fn states(&self) -> [EncodingState; ContentCoding::ALL.len()] {
+        let places = self.places.lock();
+        std::array::from_fn(|at| places.by_coding[at].state())
+    }
+
+    /// How it stands with what differs from a dictionary, in each of the codings that there are for that, at the place of its number.
+    pub fn delta_states(&self, dictionary: DictionaryHash) -> [EncodingState; DeltaCoding::ALL.len()] {
+        let places = self.places.lock();
+        DeltaCoding::ALL
+            .map(|coding| places.get(EncodingName::Delta(coding, dictionary)).map_or(EncodingState::Free, Place::state))
     }
 
     /// The one in a coding, or what `begin` says is under way now, where nobody has begun it.
-    pub(crate) fn find_or_begin(
-        &self,
-        coding: ContentCoding,
-        begin: impl FnOnce() -> EncodingUnderWay,
-    ) -> FoundEncoding {
+    pub(crate) fn find_or_begin(&self, name: EncodingName, begin: impl FnOnce() -> EncodingUnderWay) -> FoundEncoding {
         let mut places = self.places.lock();
         let is_closed = places.is_closed;
-        let place = &mut places.by_coding[coding as usize];
+        let Some(place) = places.get_or_add(name) else { return FoundEncoding::None };
         match place {
             Place::Made(object, _) => FoundEncoding::Made(Arc::clone(object)),
             Place::UnderWay(under_way) => FoundEncoding::UnderWay(Arc::clone(under_way)),
@@ -107,14 +167,9 @@ impl Encodings {
     }
 
     /// The one that is made in a coding.
-    pub fn made(&self, coding: ContentCoding) -> Option<Arc<Object>> {
-        self.graded(coding).map(|(object, _)| object)
-    }
-
-    /// The same, and how hard it was tried.
-    pub(crate) fn graded(&self, coding: ContentCoding) -> Option<(Arc<Object>, Grade)> {
-        match &self.places.lock().by_coding[coding as usize] {
-            Place::Made(object, grade) => Some((Arc::clone(object), *grade)),
+    pub fn made(&self, name: impl Into<EncodingName>) -> Option<Arc<Object>> {
+        match self.places.lock().get(name.into()) {
+            Some(Place::Made(object, _)) => Some(Arc::clone(object)),
             _ => None,
         }
     }
@@ -143,17 +198,18 @@ impl Encodings {
     }
 
     /// It was made, and is no use: nobody is to try again. What was there already stays.
-    pub(crate) fn note_pointless(&self, coding: ContentCoding) {
-        let place = &mut self.places.lock().by_coding[coding as usize];
-        match place {
-            Place::Made(_, grade) => *grade = Grade::Best,
-            _ => *place = Place::Pointless,
+    pub(crate) fn note_pointless(&self, name: EncodingName) {
+        match self.places.lock().get_mut(name) {
+            Some(Place::Made(_, grade)) => *grade = Grade::Best,
+            Some(place) => *place = Place::Pointless,
+            None => {}
         }
     }
 
     /// The same of one that was under way: this, and not what somebody has begun since it was given up.
-    pub(crate) fn withdraw(&self, coding: ContentCoding, under_way: &EncodingUnderWay, for_good: bool) {
-        let place = &mut self.places.lock().by_coding[coding as usize];
+    pub(crate) fn withdraw(&self, name: EncodingName, under_way: &EncodingUnderWay, for_good: bool) {
+        let mut places = self.places.lock();
+        let Some(place) = places.get_mut(name) else { return };
         if let Place::UnderWay(known) = place
             && Arc::ptr_eq(known, under_way)
         {
@@ -175,12 +231,11 @@ impl Encodings {
     pub(crate) fn close(&self, heir: Option<&Encodings>) {
         let taken = {
             let mut places = self.places.lock();
-            places.is_closed = true;
-            std::mem::take(&mut places.by_coding)
+            std::mem::replace(&mut *places, Places { is_closed: true, ..Places::default() })
         };
-        for (coding, place) in ContentCoding::ALL.into_iter().zip(taken) {
+        for (name, place) in taken.all() {
             if let Place::Made(object, _) = place {
-                let inherited = heir.and_then(|heir| heir.made(coding));
+                let inherited = heir.and_then(|heir| heir.made(name));
                 object.kill(inherited.as_deref());
             }
         }
@@ -196,7 +251,7 @@ impl Encodings {
     /// Gives up all that are made, and says what they took. Their primary must not sit in the eviction.
     pub(crate) fn give_up(&self) -> usize {
         let mut places = self.places.lock();
-        for place in &mut places.by_coding {
+        for place in places.all_mut() {
             if let Place::Made(object, _) = place {
                 object.kill(None);
                 *place = Place::Free;
@@ -216,7 +271,7 @@ impl Encodings {
     }
 
     fn each_made(&self, mut each: impl FnMut(&Object)) {
-        for place in &self.places.lock().by_coding {
+        for (_, place) in self.places.lock().all() {
             if let Place::Made(object, _) = place {
                 each(object);
             }
@@ -224,26 +279,39 @@ impl Encodings {
     }
 
     /// Puts what was made in its place, if its primary still is what is stored. What was there before is gone.
-    pub(crate) fn keep(&self, (coding, grade): (ContentCoding, Grade), object: &Arc<Object>, primary: &Object) -> bool {
+    pub(crate) fn keep(&self, (name, grade): (EncodingName, Grade), object: &Arc<Object>, primary: &Object) -> bool {
         let mut places = self.places.lock();
-        let is_kept = !places.is_closed && !primary.is_dead();
-        if is_kept {
-            object.set_liveness(primary.liveness());
-            self.bytes.fetch_add(object.own_weight(), Relaxed);
-            let made = Place::Made(Arc::clone(object), grade);
-            if let Place::Made(before, _) = std::mem::replace(&mut places.by_coding[coding as usize], made) {
-                self.bytes.fetch_sub(before.own_weight(), Relaxed);
-                before.kill(None);
-            }
+        if places.is_closed || primary.is_dead() {
+            return false;
         }
-        is_kept
+        let Some(place) = places.get_or_add(name) else { return false };
+        object.set_liveness(primary.liveness());
+        self.bytes.fetch_add(object.own_weight(), Relaxed);
+        let made = Place::Made(Arc::clone(object), grade);
+        if let Place::Made(before, _) = std::mem::replace(place, made) {
+            self.bytes.fetch_sub(before.own_weight(), Relaxed);
+            before.kill(None);
+        }
+        true
+    }
+
+    /// Those that are made, and how hard each was tried.
+    pub(crate) fn all_made(&self) -> Vec<(EncodingName, Grade, Arc<Object>)> {
+        let places = self.places.lock();
+        let made = |(name, place): (EncodingName, &Place)| match place {
+            Place::Made(object, grade) => Some((name, *grade, Arc::clone(object))),
+            _ => None,
+        };
+        places.all().filter_map(made).collect()
     }
 
     /// The same of what has a primary that is stored by nobody yet.
-    pub(crate) fn keep_inherited(&self, (coding, grade): (ContentCoding, Grade), object: Arc<Object>) {
-        self.bytes.fetch_add(object.own_weight(), Relaxed);
-        // Whoever makes it shorter does so for the one before.
-        let grade = if grade == Grade::Bettered { Grade::Quick } else { grade };
-        self.places.lock().by_coding[coding as usize] = Place::Made(object, grade);
+    pub(crate) fn keep_inherited(&self, (name, grade): (EncodingName, Grade), object: Arc<Object>) {
+        if let Some(place) = self.places.lock().get_or_add(name) {
+            self.bytes.fetch_add(object.own_weight(), Relaxed);
+            // Whoever makes it shorter does so for the one before.
+            let grade = if grade == Grade::Bettered { Grade::Quick } else { grade };
+            *place = Place::Made(object, grade);
+        }
     }
 }

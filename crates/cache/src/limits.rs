@@ -145,6 +145,16 @@ pub const SLICE_STEP_BYTES: usize = 4 * BLOCK_BYTES;
 /// Responses that an eviction passes over, while it makes room once, because their encodings were used or went instead of them.
 pub const SPARED_MAX: usize = 64;
 
+/// What differs from dictionaries is kept of one response for so many of them.
+pub const DELTAS_MAX: usize = 16;
+
+/// Texts that are known as dictionaries, stored or not; the oldest is forgotten. What it costs to know one: its name twice, and what it is
+/// for.
+pub const DICTIONARIES_MAX: usize = 4_096;
+pub const DICTIONARY_NOTE_BYTES: usize = 512;
+/// URL patterns for which the same text of one origin is a dictionary; the oldest goes.
+pub const DICTIONARY_USES_MAX: usize = 4;
+
 const _: () = assert!(GROUP_SLOTS.is_power_of_two() && GROUP_SLOTS <= u32::MAX as usize);
 const _: () = assert!(TAG_SHARDS.is_power_of_two() && TAG_SHARDS > 1);
 const _: () = assert!(SHARDS.is_power_of_two() && (SHARDS >= 64 || cfg!(feature = "shuttle")));

@@ -7,12 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 use message::{FieldName, FieldsView, Response, Status};
 use once_cell::race::OnceBox;
-use rules::{ContentCoding, Facts, Freshness, RequestDirectives};
+use rules::{Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
 use crate::by_program::ByProgram;
+use crate::dictionary_name::TextName;
+use crate::encoding_name::EncodingName;
 use crate::encodings::Encodings;
 use crate::esi_page::EsiPage;
 use crate::group_table::Membership;
@@ -97,6 +99,7 @@ struct Rare {
     /// What does not fit where the others have it.
     facts: Option<(Facts, Option<ByProgram>)>,
     encodings: OnceLock<Arc<Encodings>>,
+    dictionary: OnceLock<Box<TextName>>,
 }
 
 impl Rare {
@@ -208,7 +211,16 @@ impl Object {
         };
         let kept_facts = KeptFacts::of(&facts, policy);
         let large_facts = kept_facts.is_none().then_some((facts, policy));
-        let rare = Rare { out_of_line, body_form, groups, tags, esi, facts: large_facts, encodings };
+        let rare = Rare {
+            out_of_line,
+            body_form,
+            groups,
+            tags,
+            esi,
+            facts: large_facts,
+            encodings,
+            dictionary: OnceLock::new(),
+        };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
@@ -449,9 +461,9 @@ impl Object {
         self.rare.get()?.encodings.get()
     }
 
-    /// The one of a coding, if it is made. It is as good as this is: what was tested of this was tested of it.
-    pub fn encoding(&self, coding: ContentCoding) -> Option<Arc<Object>> {
-        let encoding = self.encodings()?.made(coding)?;
+    /// The one of a name, if it is made. It is as good as this is: what was tested of this was tested of it.
+    pub fn encoding(&self, name: impl Into<EncodingName>) -> Option<Arc<Object>> {
+        let encoding = self.encodings()?.made(name)?;
         encoding.note_checked(self.checked());
         Some(encoding)
     }
@@ -459,6 +471,24 @@ impl Object {
     /// The same, for who asks for one.
     pub fn encodings_or_new(&self) -> &Arc<Encodings> {
         self.rare.get_or_init(Box::default).encodings.get_or_init(Arc::default)
+    }
+
+    /// By what its text is known to be a dictionary, if anybody said so.
+    pub(crate) fn dictionary(&self) -> Option<TextName> {
+        self.rare.get()?.dictionary.get().map(|name| **name)
+    }
+
+    /// The first name counts: its body does not change.
+    pub(crate) fn note_dictionary(&self, name: TextName) {
+        self.rare.get_or_init(Box::default).dictionary.get_or_init(|| Box::new(name));
+    }
+
+    /// Is the body of both the same, as far as can be told without a look at all of it?
+    pub(crate) fn has_body_of(&self, other: &Object) -> bool {
+        match (self.out_of_line(), other.out_of_line()) {
+            (None, None) => self.behind_head() == other.behind_head(),
+            _ => self.shares_body_with(other),
+        }
     }
 
     /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.

@@ -7,7 +7,7 @@ use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
 use crate::codec_step::{CodecStep, Ending, Progress};
 use crate::coder_memory::brotli_window_log;
 use crate::flaw::Flaw;
-use crate::limits::STEP_BYTES;
+use crate::limits::{BROTLI_DELTA_LEVEL_MIN, STEP_BYTES};
 
 pub(crate) struct BrotliDecoder(BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>);
 
@@ -51,6 +51,14 @@ impl BrotliEncoder {
     pub(crate) fn new(level: u8, length: Option<u64>) -> BrotliEncoder {
         let mut state = BrotliEncoderStateStruct::new(StandardAlloc::default());
         set_up(&mut state, level, length);
+        BrotliEncoder(state)
+    }
+
+    /// For a reader who has this text already.
+    pub(crate) fn with_dictionary(level: u8, window_log: u32, dictionary: &[u8]) -> BrotliEncoder {
+        let BrotliEncoder(mut state) = BrotliEncoder::new(level.max(BROTLI_DELTA_LEVEL_MIN), None);
+        state.set_parameter(BrotliEncoderParameter::BROTLI_PARAM_LGWIN, window_log);
+        state.set_custom_dictionary(dictionary.len(), dictionary);
         BrotliEncoder(state)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::brotli_stream::BrotliEncoder;
 use crate::codec_step::Ending;
+use crate::delta_encoder::{DeltaEncoder, DictionarySource};
 use crate::flaw::Flaw;
 use crate::gzip::GzipEncoder;
 use crate::known_codings::Coding;
@@ -11,6 +12,7 @@ enum EncoderOf {
     Gzip(GzipEncoder),
     Brotli(Box<BrotliEncoder>),
     Zstd(ZstdEncoder),
+    Delta(DeltaEncoder),
 }
 
 /// Codes one text.
@@ -20,11 +22,13 @@ pub struct Encoder {
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.codec {
-            EncoderOf::Gzip(_) => "Encoder(gzip)",
-            EncoderOf::Brotli(_) => "Encoder(br)",
-            EncoderOf::Zstd(_) => "Encoder(zstd)",
-        })
+        let name = match &self.codec {
+            EncoderOf::Gzip(_) => "gzip",
+            EncoderOf::Brotli(_) => "br",
+            EncoderOf::Zstd(_) => "zstd",
+            EncoderOf::Delta(codec) => codec.name(),
+        };
+        write!(f, "Encoder({name})")
     }
 }
 
@@ -43,6 +47,14 @@ impl Encoder {
             Coding::Zstd => EncoderOf::Zstd(ZstdEncoder::new(level, length)?),
         };
         Ok(Encoder { codec })
+    }
+
+    /// As what differs from a dictionary (RFC 9842): in brotli that is `dcb`, in zstd `dcz`, and in gzip there is no such thing.
+    /// `length`: of the text, if it is known.
+    ///
+    /// The dictionary is loaded with the first piece, whose error is [`Flaw::Unready`] for what [is none](crate::may_be_dictionary).
+    pub fn delta(coding: Coding, level: u8, length: Option<u64>, source: DictionarySource) -> Result<Encoder, Flaw> {
+        Ok(Encoder { codec: EncoderOf::Delta(DeltaEncoder::new(coding, level, length, source)?) })
     }
 
     /// Takes all of a piece, and appends what is said of it so far.
@@ -65,6 +77,7 @@ impl Encoder {
             EncoderOf::Gzip(codec) => codec.run(piece, ending, out),
             EncoderOf::Brotli(codec) => codec.run(piece, ending, out),
             EncoderOf::Zstd(codec) => codec.run(piece, ending, out),
+            EncoderOf::Delta(codec) => codec.run(piece, ending, out),
         }
     }
 }

@@ -24,6 +24,9 @@ mod codec_step;
 mod codec_tests;
 mod coder_memory;
 mod decoder;
+mod delta_encoder;
+#[cfg(test)]
+mod delta_tests;
 mod encoder;
 mod flaw;
 mod gzip;
@@ -33,6 +36,7 @@ mod zstd_stream;
 
 pub use coder_memory::{decoder_bytes, encoder_bytes};
 pub use decoder::{Bounds, Decoded, Decoder};
+pub use delta_encoder::{DictionaryHash, DictionarySource, may_be_dictionary};
 pub use encoder::Encoder;
 pub use flaw::Flaw;
 pub use known_codings::Coding;

@@ -27,3 +27,16 @@ pub(crate) const BROTLI_QUICK_WINDOW_LOG: u32 = 19;
 
 /// The window of a text that is coded to brotli, in powers of two: 4 MiB.
 pub(crate) const BROTLI_WINDOW_LOG: u32 = 22;
+
+/// A dictionary that is longer is none: its reader would have to remember it and the text in [`ZSTD_WINDOW_LOG_MAX`], of which a text that
+/// has not grown much takes the other half (RFC 9842 §5 has 8 MiB or more).
+pub const DICTIONARY_BYTES_MAX: usize = 4 << 20;
+
+/// The smallest window of what is coded by a dictionary, in powers of two …
+pub(crate) const DELTA_WINDOW_LOG_MIN: u32 = 16;
+
+/// … and the largest in brotli: 16 MiB, as RFC 9842 §4 has it.
+pub(crate) const BROTLI_DELTA_WINDOW_LOG_MAX: u32 = 24;
+
+/// Beneath it brotli looks at no dictionary.
+pub(crate) const BROTLI_DELTA_LEVEL_MIN: u8 = 2;

@@ -49,6 +49,14 @@ impl ZstdEncoder {
         Ok(ZstdEncoder(encoder))
     }
 
+    /// For a reader who has this text already.
+    pub(crate) fn with_dictionary(level: u8, window_log: u32, dictionary: &[u8]) -> Result<ZstdEncoder, Flaw> {
+        let level = i32::from(level.clamp(1, ZSTD_LEVEL_MAX));
+        let mut encoder = Encoder::with_dictionary(level, dictionary).map_err(|_| Flaw::Unready)?;
+        encoder.set_parameter(CParameter::WindowLog(window_log)).map_err(|_| Flaw::Unready)?;
+        Ok(ZstdEncoder(encoder))
+    }
+
     pub(crate) fn run(&mut self, mut piece: &[u8], ending: Ending, out: &mut Vec<u8>) -> Result<(), Flaw> {
         loop {
             let begin = out.len();

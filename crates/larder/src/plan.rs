@@ -226,6 +226,7 @@ pub fn everything(target: RouteTarget) -> RouteSettings {
         closed: None,
         error_pages: None,
         compression: Default::default(),
+        dictionary_paths: Default::default(),
         esi: None,
     }
 }

@@ -30,8 +30,14 @@ mod body_bombs;
 mod browser_over_tls;
 #[path = "program/browser_through_proxy.rs"]
 mod browser_through_proxy;
+#[path = "program/browser_with_dictionaries.rs"]
+mod browser_with_dictionaries;
+#[path = "program/bundle_site.rs"]
+mod bundle_site;
 #[path = "program/coded_answers.rs"]
 mod coded_answers;
+#[path = "program/dictionaries_by_curl.rs"]
+mod dictionaries_by_curl;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
 #[path = "program/dry_run_and_real.rs"]
@@ -124,6 +130,8 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/test_browser.rs"]
+mod test_browser;
 #[path = "program/tls_early_data.rs"]
 mod tls_early_data;
 #[path = "program/tls_faults.rs"]

@@ -74,6 +74,9 @@ pub enum FieldName {
     NoVarySearch,
     Http2Settings,
     StrictTransportSecurity,
+    UseAsDictionary,
+    AvailableDictionary,
+    DictionaryId,
     /// Any other name.
     Other,
 }
@@ -137,6 +140,7 @@ impl FieldName {
             (13, b'i') if same(name, b"if-none-match") => IfNoneMatch,
             (13, b'l') if same(name, b"last-modified") => LastModified,
             (13, b'x') if same(name, b"x-rewrite-url") => XRewriteUrl,
+            (13, b'd') if same(name, b"dictionary-id") => DictionaryId,
             (14, b'c') if same(name, b"content-length") => ContentLength,
             (14, b'c') if same(name, b"content-digest") => ContentDigest,
             (14, b'h') if same(name, b"http2-settings") => Http2Settings,
@@ -155,10 +159,12 @@ impl FieldName {
             (17, b'i') if same(name, b"if-modified-since") => IfModifiedSince,
             (17, b's') if same(name, b"surrogate-control") => SurrogateControl,
             (17, b't') if same(name, b"transfer-encoding") => TransferEncoding,
+            (17, b'u') if same(name, b"use-as-dictionary") => UseAsDictionary,
             (17, b'x') if same(name, b"x-forwarded-proto") => XForwardedProto,
             (18, b'p') if same(name, b"proxy-authenticate") => ProxyAuthenticate,
             (19, b'i') if same(name, b"if-unmodified-since") => IfUnmodifiedSince,
             (19, b'p') if same(name, b"proxy-authorization") => ProxyAuthorization,
+            (20, b'a') if same(name, b"available-dictionary") => AvailableDictionary,
             (22, b'x') if same(name, b"x-http-method-override") => XHttpMethodOverride,
             (24, b'c') if same(name, b"cache-group-invalidation") => CacheGroupInvalidation,
             (25, b's') if same(name, b"strict-transport-security") => StrictTransportSecurity,
@@ -238,6 +244,9 @@ impl FieldName {
             NoVarySearch => "No-Vary-Search",
             Http2Settings => "HTTP2-Settings",
             StrictTransportSecurity => "Strict-Transport-Security",
+            UseAsDictionary => "Use-As-Dictionary",
+            AvailableDictionary => "Available-Dictionary",
+            DictionaryId => "Dictionary-ID",
             Other => "",
         }
     }
@@ -349,6 +358,9 @@ const ALL: &[FieldName] = {
         NoVarySearch,
         Http2Settings,
         StrictTransportSecurity,
+        UseAsDictionary,
+        AvailableDictionary,
+        DictionaryId,
     ]
 };
 

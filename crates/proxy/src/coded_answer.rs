@@ -6,18 +6,20 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::{EncodingAnswer, EncodingState, Encodings, Flight, Key, Object};
-use message::{FieldName, Fields, ResponseHead};
+use cache::{EncodingAnswer, EncodingDraft, EncodingName, EncodingState, Encodings, Flight, Follower, Key, Object};
+use message::{FieldName, Fields, FieldsView, Request, ResponseHead};
 use rules::conditions::Holder;
-use rules::{AcceptedCodings, ContentCoding, content_coding, credentials};
+use rules::{AcceptedCodings, ContentCoding, DeltaCoding, DictionaryHash, credentials};
 
 use crate::answer_body::AnswerBody;
 use crate::answer_head::Rendered;
 use crate::coding_choice::{Codable, CodingChoice};
-use crate::coding_levels::{coding_of, quick_level, text_bytes};
+use crate::coding_levels::{coder_of, coding_of, delta_level, quick_level, text_bytes};
 use crate::core::Core;
+use crate::dictionary_offer::DictionaryOffer;
 use crate::encoding_task;
-use crate::filter_chain::FilterKind;
+use crate::field_set::FieldSet;
+use crate::filter_chain::{Delta, FilterKind};
 use crate::filter_work::FilterWork;
 use crate::idle_encoding;
 use crate::site::Compression;
@@ -33,18 +35,33 @@ pub(crate) enum CodedHit {
     ToBeMade,
 }
 
-/// What of a stored response answers who takes these codings.
+/// Who asks.
+pub(crate) struct CodingQuestion<'a> {
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) seen: FieldSet,
+    pub(crate) accepted: AcceptedCodings,
+}
+
+/// What of a stored response answers who asks so.
 pub(crate) fn of_hit(
     core: &Rc<Core>,
     compression: Option<Compression<'_>>,
-    accepted: AcceptedCodings,
+    asked: &CodingQuestion<'_>,
     object: &Arc<Object>,
 ) -> CodedHit {
+    let accepted = asked.accepted;
     let as_it_is = |is_final| CodedHit::Object { object: Arc::clone(object), is_final };
     let codable = compression.filter(|_| is_plain(object)).and_then(|compression| {
         Codable::of(compression.settings, object.status(), object.fields(), Some(object.length()))
     });
     let Some(codable) = codable else { return as_it_is(true) };
+    let offer = DictionaryOffer::of(core, compression, asked.request, asked.seen);
+    if let Some((delta, _)) = by_dictionary(offer, &codable, (asked.request, object.fields()), object.encodings()) {
+        let Some(object) = object.encoding(EncodingName::from(delta)) else { return CodedHit::ToBeMade };
+        core.counters.deltas_sent.add(1);
+        // Not for who has no dictionary, or another one.
+        return CodedHit::Object { object, is_final: false };
+    }
     let (served, is_final) = match codable.choose(accepted, states(object.encodings())) {
         CodingChoice::AsItIs { is_final } => (Arc::clone(object), is_final),
         CodingChoice::Made { coding, is_final } => match object.encoding(coding) {
@@ -68,11 +85,39 @@ fn is_plain(object: &Arc<Object>) -> bool {
     object.has_whole_body() && object.esi().is_none() && object.body().on_disk().is_none()
 }
 
+/// A coding, and the dictionary that it is by.
+#[derive(Clone, Copy)]
+struct DeltaName {
+    coding: DeltaCoding,
+    dictionary: DictionaryHash,
+}
+
+impl From<DeltaName> for EncodingName {
+    fn from(name: DeltaName) -> EncodingName {
+        EncodingName::Delta(name.coding, name.dictionary)
+    }
+}
+
+/// The delta that answers who offers a dictionary, if one does.
+fn by_dictionary(
+    offer: Option<DictionaryOffer>,
+    codable: &Codable<'_>,
+    (request, answer): (&Request<'_>, FieldsView<'_>),
+    encodings: Option<&Arc<Encodings>>,
+) -> Option<(DeltaName, DictionaryOffer)> {
+    let offer = offer.filter(|offer| offer.is_for(request.fields, answer))?;
+    let free = [EncodingState::Free; DeltaCoding::ALL.len()];
+    let states = encodings.map_or(free, |encodings| encodings.delta_states(offer.hash));
+    let coding = codable.choose_delta(offer.accepted, states)?;
+    Some((DeltaName { coding, dictionary: offer.hash }, offer))
+}
+
 fn states(encodings: Option<&Arc<Encodings>>) -> [EncodingState; ContentCoding::ALL.len()] {
     encodings.map_or([EncodingState::Free; ContentCoding::ALL.len()], |encodings| encodings.states())
 }
 
 /// What others will be answered by, too.
+#[derive(Clone)]
 pub(crate) enum Primary {
     Stored(Arc<Object>),
     /// On its way.
@@ -140,12 +185,25 @@ pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer 
         AnswerBody::Object { .. } if primary.is_none() => codable.of_text_alone(),
         _ => codable,
     };
+    if let Some(primary) = &primary
+        && let Some((delta, offer)) = delta_of(tx, compression, &codable, (&answer, primary))
+        && let Some(found) = found(tx, &answer, (delta.into(), primary), |length| {
+            delta_work(tx, codable.stored, (delta, length), &offer)
+        })
+    {
+        tx.core.counters.deltas_sent.add(1);
+        return of_many(tx, answer, delta.into(), found);
+    }
     let states = primary.as_ref().map_or_else(|| states(None), Primary::states);
     let (stored, accepted) = (codable.stored, AcceptedCodings::of(request.fields));
     match (codable.choose(accepted, states), primary) {
         (CodingChoice::AsItIs { .. }, _) => answer,
         (CodingChoice::Made { coding, .. } | CodingChoice::Make(coding), Some(primary)) => {
-            of_many(tx, answer, (stored, coding), primary)
+            let name = coding.into();
+            match found(tx, &answer, (name, &primary), |length| work(tx, (stored, coding), length)) {
+                Some(found) => of_many(tx, answer, name, found),
+                None => answer,
+            }
         }
         (CodingChoice::Made { coding, .. } | CodingChoice::Make(coding), None) => {
             let is_private = || {
@@ -160,37 +218,69 @@ pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer 
     }
 }
 
-/// By what is made once for all.
-fn of_many(
+/// Which delta answers, and the dictionary that it is told by, if one does.
+fn delta_of(
     tx: &Transaction,
-    answer: UnplannedAnswer,
-    (stored, coding): (ContentCoding, ContentCoding),
-    primary: Primary,
-) -> UnplannedAnswer {
+    compression: Compression<'_>,
+    codable: &Codable<'_>,
+    (answer, primary): (&UnplannedAnswer, &Primary),
+) -> Option<(DeltaName, DictionaryOffer)> {
+    let request = tx.head.request();
+    let offer = DictionaryOffer::of(&tx.core, Some(compression), &request, tx.seen)?;
+    let encodings = primary.encodings();
+    by_dictionary(Some(offer), codable, (&request, answer.fields.view()), Some(&encodings))
+}
+
+/// What is made once for all.
+enum FoundCoded {
+    Made(Arc<Object>),
+    UnderWay(Follower),
+    /// It is made now, by this work, and read by who made it wanted.
+    Make(Box<(EncodingDraft, FilterWork, Primary)>, Follower),
+}
+
+/// The encoding of this name, made already or by the work that leads to it from a body of this length. `None`: there is none for who asks
+/// now.
+fn found(
+    tx: &Transaction,
+    answer: &UnplannedAnswer,
+    (name, primary): (EncodingName, &Primary),
+    work: impl FnOnce(Option<u64>) -> Result<FilterWork, String>,
+) -> Option<FoundCoded> {
     let core = &tx.core;
     let head = || ResponseHead { fields: answer.fields.view().to_fields(), ..ResponseHead::new(answer.status) };
     let encodings = primary.encodings();
-    match core.shared.cache.encoding(&encodings, coding, (primary.key(), core.index), head) {
-        EncodingAnswer::Made(object) => {
+    match core.shared.cache.encoding(&encodings, name, (primary.key(), core.index), head) {
+        EncodingAnswer::Made(object) => Some(FoundCoded::Made(object)),
+        EncodingAnswer::UnderWay(follower) => Some(FoundCoded::UnderWay(follower)),
+        EncodingAnswer::Make(draft, follower) => {
+            let work = work(answer.body.length()).ok()?;
+            Some(FoundCoded::Make(Box::new((draft, work, primary.clone())), follower))
+        }
+        EncodingAnswer::None => None,
+    }
+}
+
+/// The same answer by what was found.
+fn of_many(tx: &Transaction, answer: UnplannedAnswer, name: EncodingName, found: FoundCoded) -> UnplannedAnswer {
+    match found {
+        FoundCoded::Made(object) => {
             let (facts, fields) = (object.facts(), UnplannedFields::Rendered(Rendered::Object(Arc::clone(&object))));
             let body = AnswerBody::Object { object, leased: None, slices: None };
             match answer.fields {
                 UnplannedFields::Rendered(_) => UnplannedAnswer { fields, facts, body, ..answer },
-                _ => recoded(tx, UnplannedAnswer { facts, ..answer }, coding, |_| body),
+                _ => recoded(tx, UnplannedAnswer { facts, ..answer }, name, |_| body),
             }
         }
-        EncodingAnswer::UnderWay(follower) => {
-            recoded(tx, answer, coding, |_| AnswerBody::Follower { follower, length: None })
+        FoundCoded::UnderWay(follower) => {
+            recoded(tx, answer, name, |_| AnswerBody::Follower { follower, length: None })
         }
-        EncodingAnswer::Make(draft, follower) => {
-            let Ok(work) = work(tx, (stored, coding), answer.body.length()) else { return answer };
-            recoded(tx, answer, coding, |body| {
-                let body = AnswerBody::Filtered { body: Box::new(body), work, length: None };
-                encoding_task::spawn(draft, body.whole(), primary);
-                AnswerBody::Follower { follower, length: None }
-            })
-        }
-        EncodingAnswer::None => answer,
+        FoundCoded::Make(making, follower) => recoded(tx, answer, name, |body| {
+            let (draft, work, primary) = *making;
+            let body = AnswerBody::Filtered { body: Box::new(body), work, length: None };
+            encoding_task::spawn(draft, body.whole(), primary);
+            AnswerBody::Follower { follower, length: None }
+        }),
     }
 }
 
@@ -202,7 +292,8 @@ fn of_one(
 ) -> UnplannedAnswer {
     match work(tx, (stored, coding), answer.body.length()) {
         Ok(work) => {
-            recoded(tx, answer, coding, |body| AnswerBody::Filtered { body: Box::new(body), work, length: None })
+            let change = |body| AnswerBody::Filtered { body: Box::new(body), work, length: None };
+            recoded(tx, answer, coding.into(), change)
         }
         Err(_) => answer,
     }
@@ -218,22 +309,47 @@ fn work(
     let encode = coding_of(to).map(|coding| FilterKind::Encode(coding, quick_level(coding)));
     let kinds: Vec<FilterKind> = decode.into_iter().chain(encode).collect();
     let text_bytes = length.map(|length| text_bytes(from, length));
-    let memory_bytes = kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum();
-    if to != ContentCoding::Identity && !tx.core.shared.coders.has_room_for(memory_bytes) {
-        return Err("limits.coding_memory is taken".into());
+    if to != ContentCoding::Identity {
+        has_memory(tx, kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum())?;
     }
     FilterWork::begin(&tx.core, &kinds, coding::Bounds::USUAL, text_bytes)
+}
+
+/// Is there memory for a coder that could be left?
+fn has_memory(tx: &Transaction, bytes: usize) -> Result<(), String> {
+    let has_room = tx.core.shared.coders.has_room_for(bytes);
+    if has_room { Ok(()) } else { Err("limits.coding_memory_bytes_max is taken".to_owned()) }
+}
+
+/// What leads from a coding to what differs from a dictionary. `length`: of the body as it is.
+fn delta_work(
+    tx: &Transaction,
+    from: ContentCoding,
+    (DeltaName { coding, .. }, length): (DeltaName, Option<u64>),
+    offer: &DictionaryOffer,
+) -> Result<FilterWork, String> {
+    let decode = coding_of(from).map(FilterKind::Decode);
+    let delta = Delta {
+        coding: coder_of(coding),
+        level: delta_level(coding),
+        length: length.filter(|_| decode.is_none()),
+        dictionary: offer.source(),
+        dictionary_bytes: offer.bytes(),
+    };
+    let decode: Vec<FilterKind> = decode.into_iter().collect();
+    has_memory(tx, delta.memory_bytes())?;
+    FilterWork::begin_delta(&tx.core, &decode, delta, coding::Bounds::USUAL)
 }
 
 /// The answer with other bytes, and fields that say so.
 fn recoded(
     tx: &Transaction,
     answer: UnplannedAnswer,
-    coding: ContentCoding,
+    name: EncodingName,
     change: impl FnOnce(AnswerBody) -> AnswerBody,
 ) -> UnplannedAnswer {
     let recode = |mut fields: Fields| {
-        content_coding::recode(&mut fields, coding);
+        name.recode(&mut fields);
         fields
     };
     let fields = match answer.fields {
@@ -247,7 +363,7 @@ fn recoded(
         }
         UnplannedFields::Shared(head) => {
             let mut head = (*head).clone();
-            content_coding::recode(&mut head.fields, coding);
+            name.recode(&mut head.fields);
             UnplannedFields::Shared(Arc::new(head))
         }
         UnplannedFields::Own(fields) => UnplannedFields::Own(recode(fields)),

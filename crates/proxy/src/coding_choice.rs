@@ -5,13 +5,16 @@
 
 use cache::EncodingState;
 use message::{FieldName, FieldsView, Status};
-use rules::{AcceptedCodings, ContentCoding, ResponseDirectives, content_coding};
+use rules::{AcceptedCodings, AcceptedDeltas, ContentCoding, DeltaCoding, ResponseDirectives, content_coding};
 use wire::has_length;
 
 use crate::compress_settings::CompressSettings;
 
 /// In which order codings are made that somebody waits for.
 const QUICKEST_FIRST: [ContentCoding; 3] = [ContentCoding::Zstd, ContentCoding::Gzip, ContentCoding::Brotli];
+
+/// The same of those by a dictionary.
+const QUICKEST_DELTA_FIRST: [DeltaCoding; 2] = [DeltaCoding::Zstd, DeltaCoding::Brotli];
 
 /// What can be made of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,31 @@ impl<'a> Codable<'a> {
                 CodingChoice::Make(quickest.unwrap_or(ContentCoding::Identity))
             }
         }
+    }
+
+    /// Can it be told by what differs from a dictionary? As it is compressed: in the codings that are wanted, and not where nothing but
+    /// its text is to be had.
+    pub(crate) fn has_delta(&self) -> bool {
+        DeltaCoding::ALL.into_iter().any(|coding| self.can_be_delta(coding))
+    }
+
+    fn can_be_delta(&self, coding: DeltaCoding) -> bool {
+        self.codings.contains(&coding.plain())
+    }
+
+    /// The coding by a dictionary that its client has, if it is answered by one: what is there goes first here, too. `states`: of what was
+    /// made by that dictionary, at the places of their numbers.
+    pub(crate) fn choose_delta(
+        &self,
+        accepted: AcceptedDeltas,
+        states: [EncodingState; DeltaCoding::ALL.len()],
+    ) -> Option<DeltaCoding> {
+        let state = |coding: DeltaCoding| states[coding as usize];
+        let mut possible = QUICKEST_DELTA_FIRST.into_iter().filter(|&coding| {
+            accepted.takes(coding) && self.can_be_delta(coding) && state(coding) != EncodingState::Pointless
+        });
+        let there = possible.clone().find(|&coding| state(coding) == EncodingState::Made);
+        there.or_else(|| possible.next())
     }
 
     /// The coding that is worth being made in idle time, for who is answered by something else.
@@ -232,6 +260,30 @@ mod tests {
         assert_eq!(codings(200, &[html, gzip], Some(100)), Some(3));
         assert_eq!(codings(200, &[("Content-Type", "image/png"), gzip], Some(2_000)), Some(0));
         assert_eq!(codings(200, &[html, gzip, ("Cache-Control", "no-transform")], Some(2_000)), Some(0));
+    }
+
+    #[test]
+    fn by_a_dictionary_goes_what_is_there_and_else_what_is_made_quickly() {
+        use DeltaCoding::{Brotli as Dcb, Zstd as Dcz};
+        use EncodingState::{Free, Made, Pointless, UnderWay};
+        let check = |codings: &[ContentCoding], accepts: &str, states, expect| {
+            let accepted = AcceptedDeltas::of(fields(&[("Accept-Encoding", accepts)]).view());
+            let codable = Codable { stored: Identity, codings };
+            assert_eq!(codable.choose_delta(accepted, states), expect, "{codings:?} {accepts} {states:?}");
+        };
+        let all = &[Brotli, Zstd, Gzip];
+        check(all, "br, zstd, dcb, dcz", [Free, Free], Some(Dcz));
+        check(all, "br, zstd, dcb, dcz", [Made, Free], Some(Dcb));
+        check(all, "br, zstd, dcb, dcz", [Made, Made], Some(Dcz));
+        check(all, "br, zstd, dcb, dcz", [Free, UnderWay], Some(Dcz));
+        check(all, "br, zstd, dcb, dcz", [Free, Pointless], Some(Dcb));
+        check(all, "br, zstd, dcb, dcz", [Pointless, Pointless], None);
+        check(all, "dcb", [Free, Made], Some(Dcb));
+        check(all, "dcb;q=0.5, dcz", [Made, Free], Some(Dcz));
+        check(all, "gzip, br", [Made, Made], None);
+        check(&[Brotli, Gzip], "dcb, dcz", [Free, Free], Some(Dcb));
+        check(&[Gzip], "dcb, dcz", [Free, Free], None);
+        check(&[], "dcb, dcz", [Made, Made], None);
     }
 
     #[test]

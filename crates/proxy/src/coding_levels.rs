@@ -1,7 +1,7 @@
 //! How hard a coding is tried, and which coder makes it.
 
 use coding::Coding;
-use rules::ContentCoding;
+use rules::{ContentCoding, DeltaCoding};
 
 use crate::limits::{BROTLI_BEST_BYTES_MAX, CODED_TEXT_RATIO};
 
@@ -11,6 +11,22 @@ pub(crate) const fn quick_level(coding: Coding) -> u8 {
         Coding::Gzip => 5,
         Coding::Brotli => 4,
         Coding::Zstd => 3,
+    }
+}
+
+/// How hard what differs from a dictionary is looked for: somebody waits, and it is made once.
+pub(crate) const fn delta_level(coding: DeltaCoding) -> u8 {
+    match coding {
+        DeltaCoding::Brotli => 5,
+        DeltaCoding::Zstd => 6,
+    }
+}
+
+/// What a coding by a dictionary is made by.
+pub(crate) const fn coder_of(coding: DeltaCoding) -> Coding {
+    match coding {
+        DeltaCoding::Brotli => Coding::Brotli,
+        DeltaCoding::Zstd => Coding::Zstd,
     }
 }
 

@@ -236,6 +236,11 @@ impl CodingThreads {
         self.put(CodingClass::Idle, bytes, work)
     }
 
+    /// Are there any at all?
+    pub(crate) fn are_there(&self) -> bool {
+        self.pool.is_some()
+    }
+
     /// Is there any time for work that has time?
     pub(crate) fn takes_idle_work(&self) -> bool {
         self.pool.as_ref().is_some_and(|pool| pool.queues.lock().limits.idle_percent > 0)

@@ -16,6 +16,8 @@ pub struct CompressSettings {
     pub codings: Vec<ContentCoding>,
     /// Which ones origins are asked for, whoever asks us: what they send is stored once, and made into whatever else is asked for.
     pub asked_of_origins: Vec<ContentCoding>,
+    /// Texts over TLS say that they are dictionaries, and go to who has one as what differs from it (RFC 9842).
+    pub dictionaries: bool,
 }
 
 /// What of a route is compressed.
@@ -61,6 +63,7 @@ impl Default for CompressSettings {
             bytes_max: 8 << 20,
             codings: vec![Brotli, Zstd, Gzip],
             asked_of_origins: vec![Gzip],
+            dictionaries: false,
         }
     }
 }

@@ -93,6 +93,7 @@ impl Shared {
         }
         self.coding_threads.set_limits(&site.settings.limits);
         self.coders.set_limit(site.settings.limits.coding_memory_bytes_max);
+        self.cache.set_dictionary_bounds(site.settings.dictionary_bounds());
         self.site.store(site);
         self.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Reloaded));
     }

@@ -153,6 +153,7 @@ counters! {
     vcl_fetches_failed: Total, "Fetches under a program that brought no answer";
     vcl_retries: Total, "Fetches that a program began again by return (retry)";
     bodies_encoded: Total, "Bodies that were put into a content coding";
+    deltas_sent: Total, "Answers that say what differs from a dictionary of their client";
     bodies_decoded: Total, "Bodies that were taken out of a content coding, for the store or for clients";
     esi_requests: Total, "Requests for what pages include";
     esi_errors: Total, "Includes and other ESI that could not be read";

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
-use coding::{Bounds, Coding, Decoder, Encoder, Flaw};
+use coding::{Bounds, Coding, Decoder, DictionarySource, Encoder, Flaw};
 
 use crate::counters::CoreCounters;
 use crate::filter_turn::{FilterTurn, instructions_per_byte, is_put_off};
@@ -20,6 +20,8 @@ pub(crate) enum FilterKind {
     Decode(Coding),
     /// Puts a coding on, at this level.
     Encode(Coding, u8),
+    /// Says what differs from a dictionary, by this coding and at this level.
+    Delta(Coding, u8),
     /// Lets everything by, and sees whether it is in the coding that it says.
     Check(Coding),
 }
@@ -29,6 +31,8 @@ impl FilterKind {
     pub(crate) fn memory_bytes(self, length: Option<u64>) -> usize {
         match self {
             FilterKind::Encode(coding, level) => coding::encoder_bytes(coding, level, length),
+            // Of the dictionary there are tables like those of the text, and the text is the longer by it.
+            FilterKind::Delta(coding, level) => 2 * coding::encoder_bytes(coding, level, length),
             FilterKind::Decode(coding) | FilterKind::Check(coding) => coding::decoder_bytes(coding),
         }
     }
@@ -51,6 +55,9 @@ impl fmt::Display for FilterFault {
         match self.filter {
             FilterKind::Decode(coding) | FilterKind::Check(coding) => {
                 write!(f, "a body that is said to be {} cannot be read: {}", coding.name(), self.flaw)
+            }
+            FilterKind::Delta(coding, _) => {
+                write!(f, "a body cannot be made {} by a dictionary: {}", coding.name(), self.flaw)
             }
             FilterKind::Encode(coding, _) => write!(f, "a body cannot be made {}: {}", coding.name(), self.flaw),
         }
@@ -75,6 +82,24 @@ pub(crate) struct FilterTally {
     pub(crate) filter: FilterKind,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
+}
+
+/// What is to differ from a dictionary.
+pub(crate) struct Delta {
+    pub(crate) coding: Coding,
+    pub(crate) level: u8,
+    /// Of the text, if it is known.
+    pub(crate) length: Option<u64>,
+    pub(crate) dictionary: DictionarySource,
+    pub(crate) dictionary_bytes: usize,
+}
+
+impl Delta {
+    /// What it takes of memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let both = self.length.map(|length| length + self.dictionary_bytes as u64);
+        FilterKind::Delta(self.coding, self.level).memory_bytes(both)
+    }
 }
 
 /// The filters of one body, in the order in which its bytes meet them.
@@ -125,15 +150,37 @@ impl FilterChain {
         text_bytes: Option<u64>,
     ) -> Result<FilterChain, String> {
         let chain = FilterChain::new(kinds, bounds, text_bytes).map_err(|fault| fault.to_string())?;
-        for kind in kinds {
-            let counter = match kind {
-                FilterKind::Encode(..) => &counters.bodies_encoded,
+        chain.count(counters);
+        Ok(chain)
+    }
+
+    /// The same with what differs from a dictionary in the end.
+    pub(crate) fn counted_delta(
+        counters: &CoreCounters,
+        kinds: &[FilterKind],
+        delta: Delta,
+        bounds: Bounds,
+    ) -> Result<FilterChain, String> {
+        let mut chain = FilterChain::new(kinds, bounds, None).map_err(|fault| fault.to_string())?;
+        let Delta { coding, level, length, dictionary, dictionary_bytes } = delta;
+        let kind = FilterKind::Delta(coding, level);
+        let encoder = Encoder::delta(coding, level, length, dictionary).map(Codec::Encoder);
+        let stage = FilterStage::of(kind, encoder).map_err(|fault| fault.to_string())?;
+        // Its first step reads all of the dictionary.
+        chain.stages.push(FilterStage { put_off: dictionary_bytes as u64, ..stage });
+        chain.count(counters);
+        Ok(chain)
+    }
+
+    fn count(&self, counters: &CoreCounters) {
+        for stage in &self.stages {
+            let counter = match stage.kind {
+                FilterKind::Encode(..) | FilterKind::Delta(..) => &counters.bodies_encoded,
                 FilterKind::Decode(_) => &counters.bodies_decoded,
                 FilterKind::Check(_) => &counters.codings_checked,
             };
             counter.add(1);
         }
-        Ok(chain)
     }
 
     /// Is what comes out as long as what goes in?
@@ -229,7 +276,13 @@ impl FilterStage {
                 Decoder::new(coding, bounds).map(Codec::Decoder)
             }
             FilterKind::Encode(coding, level) => Encoder::for_text(coding, level, text_bytes).map(Codec::Encoder),
+            // It is nothing without a dictionary.
+            FilterKind::Delta(..) => Err(Flaw::Unready),
         };
+        FilterStage::of(kind, codec)
+    }
+
+    fn of(kind: FilterKind, codec: Result<Codec, Flaw>) -> Result<FilterStage, FilterFault> {
         Ok(FilterStage {
             kind,
             codec: codec.map_err(|flaw| FilterFault { filter: kind, flaw })?,

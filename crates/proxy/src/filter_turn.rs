@@ -47,21 +47,21 @@ pub(crate) fn instructions_per_byte(filter: FilterKind) -> u64 {
             Coding::Brotli => 20,
             Coding::Zstd => 11,
         },
-        FilterKind::Encode(Coding::Gzip, level) => match level {
+        FilterKind::Encode(Coding::Gzip, level) | FilterKind::Delta(Coding::Gzip, level) => match level {
             0 => 9,
             1 | 2 => 35,
             3..=6 => 90,
             7 => 110,
             _ => 140,
         },
-        FilterKind::Encode(Coding::Brotli, level) => match level {
+        FilterKind::Encode(Coding::Brotli, level) | FilterKind::Delta(Coding::Brotli, level) => match level {
             0..=3 => 110,
             4..=6 => 250,
             7..=9 => 430,
             10 => 5_500,
             _ => 16_000,
         },
-        FilterKind::Encode(Coding::Zstd, level) => match level {
+        FilterKind::Encode(Coding::Zstd, level) | FilterKind::Delta(Coding::Zstd, level) => match level {
             0..=3 => 45,
             4..=8 => 200,
             9..=12 => 800,
@@ -73,7 +73,7 @@ pub(crate) fn instructions_per_byte(filter: FilterKind) -> u64 {
 
 /// Does its codec gather what it is given, to work on much of it at once? gzip works on all of it as it comes.
 pub(crate) fn is_put_off(filter: FilterKind) -> bool {
-    matches!(filter, FilterKind::Encode(Coding::Brotli | Coding::Zstd, _))
+    matches!(filter, FilterKind::Encode(Coding::Brotli | Coding::Zstd, _) | FilterKind::Delta(..))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use coding::{Bounds, Flaw};
 use crate::coder_account::CoderCharge;
 use crate::coding_threads::{CodingJob, CodingThreads};
 use crate::core::Core;
-use crate::filter_chain::{FilterChain, FilterFault, FilterKind, FilterTally, Filtered};
+use crate::filter_chain::{Delta, FilterChain, FilterFault, FilterKind, FilterTally, Filtered};
 use crate::filter_turn::FilterTurn;
 use crate::limits::FILTER_JOB_BYTES;
 
@@ -58,8 +58,25 @@ impl FilterWork {
     ) -> Result<FilterWork, String> {
         let chain = FilterChain::counted(&core.counters, kinds, bounds, text_bytes)?;
         let memory_bytes = kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum();
+        Ok(FilterWork::holding(core, chain, memory_bytes))
+    }
+
+    /// The same with what differs from a dictionary in the end.
+    pub(crate) fn begin_delta(
+        core: &Core,
+        kinds: &[FilterKind],
+        delta: Delta,
+        bounds: Bounds,
+    ) -> Result<FilterWork, String> {
+        let of_kinds: usize = kinds.iter().map(|kind| kind.memory_bytes(None)).sum();
+        let memory_bytes = of_kinds + delta.memory_bytes();
+        let chain = FilterChain::counted_delta(&core.counters, kinds, delta, bounds)?;
+        Ok(FilterWork::holding(core, chain, memory_bytes))
+    }
+
+    fn holding(core: &Core, chain: FilterChain, memory_bytes: usize) -> FilterWork {
         let held = core.shared.coders.charge(memory_bytes);
-        Ok(FilterWork { _held: Some(held), ..FilterWork::new(chain, &core.shared.coding_threads) })
+        FilterWork { _held: Some(held), ..FilterWork::new(chain, &core.shared.coding_threads) }
     }
 
     pub(crate) fn new(chain: FilterChain, threads: &Arc<CodingThreads>) -> FilterWork {

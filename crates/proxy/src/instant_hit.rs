@@ -11,8 +11,9 @@ use message::{FieldName, Method};
 use rules::{AcceptedCodings, Freshness};
 
 use crate::answer_plan::{self, AnswerPlan, PlanRules, Representation};
-use crate::coded_answer::{self, CodedHit};
+use crate::coded_answer::{self, CodedHit, CodingQuestion};
 use crate::core::Core;
+use crate::dictionary_offer;
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::policy;
@@ -39,7 +40,19 @@ pub(crate) fn run(
     let directives = policy::directives(&site.settings.policy, request, parsed.seen);
     let now = core.clock().at(parsed.moment);
     let accepted = match site.compress(backend) {
-        Some(_) if parsed.seen.has(FieldName::AcceptEncoding) => core.codings.accepted(request.fields),
+        Some(compress) if parsed.seen.has(FieldName::AcceptEncoding) => {
+            if dictionary_offer::is_made(compress, parsed.seen) {
+                return of_shards(
+                    client,
+                    core,
+                    (site, backend),
+                    parsed,
+                    (key, core.codings.accepted(request.fields)),
+                    now,
+                );
+            }
+            core.codings.accepted(request.fields)
+        }
         _ => AcceptedCodings::default(),
     };
     let mut hot = core.hot.borrow_mut();
@@ -49,6 +62,21 @@ pub(crate) fn run(
         prefetch(object);
         return answer(client, core, site, parsed, object, now);
     }
+    drop(hot);
+    of_shards(client, core, (site, backend), parsed, (key, accepted), now)
+}
+
+/// The same by the table that all cores share. `accepted`: in which codings.
+fn of_shards(
+    client: &mut impl InstantClient,
+    core: &Rc<Core>,
+    (site, backend): (&Arc<Site>, Option<Backend>),
+    parsed: &ParsedRequest<'_>,
+    (key, accepted): (Key, AcceptedCodings),
+    now: Now,
+) -> InstantOutcome<BegunStep> {
+    let request = &parsed.received.request;
+    let directives = policy::directives(&site.settings.policy, request, parsed.seen);
     let question = Question {
         key,
         request,
@@ -64,12 +92,12 @@ pub(crate) fn run(
             InstantOutcome::Step((State::Lookup, Step::Hit(object, hit::Why::Fresh), Outcome::NONE))
         }
         LookupOutcome::Fresh(object) => {
-            match coded_answer::of_hit(core, site.compression_of(request, backend), accepted, &object) {
+            let asked = CodingQuestion { request, seen: parsed.seen, accepted };
+            match coded_answer::of_hit(core, site.compression_of(request, backend), &asked, &object) {
                 CodedHit::Object { object, is_final } => {
                     if is_final {
-                        hot.remember(key, accepted, &object);
+                        core.hot.borrow_mut().remember(key, accepted, &object);
                     }
-                    drop(hot);
                     answer(client, core, site, parsed, &object, now)
                 }
                 CodedHit::ToBeMade => {

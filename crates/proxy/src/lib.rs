@@ -19,6 +19,7 @@
 //!     closed: None,
 //!     error_pages: None,
 //!     compression: Default::default(),
+//!     dictionary_paths: Default::default(),
 //!     esi: None,
 //! };
 //! let settings = Settings {
@@ -91,6 +92,9 @@ mod connection_addresses;
 mod core;
 pub mod counters;
 mod departure;
+mod dictionary_offer;
+mod dictionary_paths;
+mod dictionary_use;
 mod disk_read;
 mod disks;
 mod downstream;

@@ -51,6 +51,9 @@ pub(crate) const TRANSACTION_BYTES: usize = 8 << 10;
 /// … and for a fetch with its connection and its part of what was read.
 pub(crate) const FETCH_BYTES: usize = 8 << 10;
 
+/// No dictionary may be longer, whatever the configuration says.
+pub const DICTIONARY_BYTES_TOP: u64 = coding::limits::DICTIONARY_BYTES_MAX as u64;
+
 /// The limits of one configuration. `Default` is what ships.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -103,6 +106,14 @@ pub struct Limits {
     pub origin_streams_max: u32,
     /// How many of what a page includes are asked for at a time.
     pub esi_ahead_max: usize,
+    /// A text that is longer is no dictionary.
+    pub dictionary_bytes_max: usize,
+    /// Texts of one site for the same URLs that are kept when others have come in their place …
+    pub dictionary_versions_max: usize,
+    /// … their bytes in all, as they were stored, out of `memory.size` …
+    pub dictionaries_bytes_max: usize,
+    /// … and for how long.
+    pub dictionary_age_max: Duration,
     /// Threads for coding that somebody waits for, over all cores; 0: one for each two workers.
     pub coding_threads: usize,
     /// Work that waits for these threads: beyond it whoever asks does it himself. Of work in idle time as much may wait.
@@ -195,6 +206,10 @@ impl Default for Limits {
             origin_ping_timeout: Duration::from_secs(10),
             origin_streams_max: wire::limits::STREAMS_MAX,
             esi_ahead_max: 16,
+            dictionary_bytes_max: coding::limits::DICTIONARY_BYTES_MAX,
+            dictionary_versions_max: 8,
+            dictionaries_bytes_max: 32 << 20,
+            dictionary_age_max: Duration::from_secs(30 * 24 * 3_600),
             coding_threads: 0,
             coding_jobs_max: 256,
             coding_jobs_bytes_max: 32 << 20,

@@ -346,6 +346,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         Some(_) => CodingThreads::none(),
         None => CodingThreads::start(&settings.limits, workers).map_err(StartError::Thread)?,
     };
+    cache.set_dictionary_bounds(settings.dictionary_bounds());
     let shelf = VclShelf::new(world, stage);
     let mut site = Site::new(settings, instance, None);
     if let Some(program) = vcl {

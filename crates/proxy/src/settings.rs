@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cache::DictionaryBounds;
 use tls::{Authorities, Certificate};
 pub use wire::ProxyVersion;
 
 pub use crate::closed_paths::ClosedPaths;
 pub use crate::compress_settings::{CompressSettings, RouteCompression};
+pub use crate::dictionary_paths::DictionaryPaths;
 pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::esi_settings::{EsiPages, EsiSettings};
@@ -75,6 +77,17 @@ pub struct Settings {
 const SERVER_OF_VARNISHD: &str = "Varnish";
 
 impl Settings {
+    /// How many dictionaries are kept beside the store.
+    pub(crate) fn dictionary_bounds(&self) -> DictionaryBounds {
+        let is_on = self.compress.is_on && self.compress.dictionaries;
+        let limits = &self.limits;
+        DictionaryBounds {
+            texts_max: limits.dictionary_versions_max,
+            bytes_max: if is_on { limits.dictionaries_bytes_max } else { 0 },
+            age_ms_max: limits.dictionary_age_max.as_millis() as u64,
+        }
+    }
+
     /// What an answer that a program makes says of who made it.
     pub(crate) fn server_of_programs(&self) -> &str {
         if self.as_varnishd { SERVER_OF_VARNISHD } else { &self.server_name }
@@ -162,6 +175,8 @@ pub struct RouteSettings {
     /// Files that answer in place of errors that we would answer ourselves.
     pub error_pages: Option<Arc<ErrorPages>>,
     pub compression: RouteCompression,
+    /// Of each of these the responses are dictionaries for one another; any other is one for its own path.
+    pub dictionary_paths: Arc<[DictionaryPaths]>,
     /// Which of its answers are looked through for parts. `None`: as `Settings::esi` says.
     pub esi: Option<EsiPages>,
 }

@@ -7,6 +7,7 @@ use cache::Failure;
 use message::Request;
 
 use crate::closed_paths::{self, WhyNot};
+use crate::dictionary_paths::DictionaryPaths;
 use crate::forward::parents::Ways;
 use crate::forward::{Forward, Taken};
 use crate::memcached_gateway::gateway_routes::Gateways;
@@ -32,6 +33,8 @@ pub(crate) struct Compression<'a> {
     pub(crate) settings: &'a CompressSettings,
     /// Also what is made for one client alone.
     pub(crate) is_always: bool,
+    /// Whose responses are dictionaries for one another.
+    pub(crate) dictionary_paths: &'a [DictionaryPaths],
 }
 
 pub(crate) struct Site {
@@ -135,9 +138,11 @@ impl Site {
     /// The same with what the request's route says of it.
     pub(crate) fn compression_of(&self, request: &Request<'_>, backend: Option<Backend>) -> Option<Compression<'_>> {
         let settings = self.compress(backend)?;
-        match self.route(request).map(|route| route.compression).unwrap_or_default() {
+        let route = self.route(request);
+        let dictionary_paths = route.map_or(&[][..], |route| &route.dictionary_paths);
+        match route.map(|route| route.compression).unwrap_or_default() {
             RouteCompression::Off => None,
-            said => Some(Compression { settings, is_always: said == RouteCompression::Always }),
+            said => Some(Compression { settings, is_always: said == RouteCompression::Always, dictionary_paths }),
         }
     }
 
@@ -261,6 +266,7 @@ mod tests {
             closed: None,
             error_pages: None,
             compression: RouteCompression::Usual,
+            dictionary_paths: Arc::default(),
             esi: None,
         }
     }

@@ -15,6 +15,7 @@ mod pipes;
 mod programs;
 mod refusing;
 mod streams_at_once;
+mod told_by_dictionaries;
 mod what_is_compressed;
 mod what_is_dropped;
 mod what_is_fresh;
@@ -145,6 +146,7 @@ impl Story {
             closed: None,
             error_pages: None,
             compression: Default::default(),
+            dictionary_paths: Default::default(),
             esi: None,
         }];
         change(&mut settings);

@@ -93,13 +93,18 @@ impl AcceptedCodings {
 /// Makes of the fields of a representation those of the same in another coding: other bytes, so that what was said of the length
 /// and the digest of the old ones goes, and a tag is a weak one (RFC 9110 §8.8.1).
 pub fn recode(fields: &mut Fields, coding: ContentCoding) {
+    say_coding(fields, (coding != ContentCoding::Identity).then_some(coding.name()));
+}
+
+/// The same with a coding by its name, if it is in any.
+pub(crate) fn say_coding(fields: &mut Fields, name: Option<&str>) {
     let of_the_bytes =
         [FieldName::ContentEncoding, FieldName::ContentLength, FieldName::ContentMd5, FieldName::ContentDigest];
     of_the_bytes.into_iter().for_each(|name| fields.remove(name));
     fields.retain(|field| !OF_THE_REPRESENTATION.iter().any(|name| field.name_text.eq_ignore_ascii_case(name)));
     weaken_tag(fields);
-    if coding != ContentCoding::Identity {
-        fields.push(FieldName::ContentEncoding, coding.name());
+    if let Some(name) = name {
+        fields.push(FieldName::ContentEncoding, name);
     }
     vary_by_coding(fields);
 }
@@ -118,12 +123,16 @@ pub fn weaken_tag(fields: &mut Fields) {
 
 /// Who asks with other codings may be given another answer.
 pub fn vary_by_coding(fields: &mut Fields) {
-    let said: Vec<&[u8]> = fields.view().get_all(FieldName::Vary).collect();
-    let is_said = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
+    vary_by(fields, FieldName::AcceptEncoding);
+}
+
+pub(crate) fn vary_by(fields: &mut Fields, name: FieldName) {
+    let (said, name): (Vec<&[u8]>, _) = (fields.view().get_all(FieldName::Vary).collect(), name.canonical().as_bytes());
+    let is_said = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(name);
     if said.iter().flat_map(|line| list_members(line)).any(is_said) {
         return;
     }
-    let all = said.into_iter().chain([&b"Accept-Encoding"[..]]).collect::<Vec<_>>().join(&b", "[..]);
+    let all = said.into_iter().chain([name]).collect::<Vec<_>>().join(&b", "[..]);
     fields.set(FieldName::Vary, all);
 }
 
@@ -183,7 +192,7 @@ fn is_positive(number: &[u8]) -> bool {
 }
 
 /// In thousandths; by its own name, or else by `*`. Of several the first counts.
-fn weight_of(fields: FieldsView<'_>, coding: &[u8]) -> Option<u32> {
+pub(crate) fn weight_of(fields: FieldsView<'_>, coding: &[u8]) -> Option<u32> {
     let mut by_star = None;
     for value in fields.get_all(FieldName::AcceptEncoding) {
         for member in list_members(value) {

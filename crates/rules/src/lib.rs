@@ -1,4 +1,4 @@
-//! RFC 9110 (conditions, ranges, dates), 9111 (caching), 5861, 8246, 9211, 9213, 9875 and No-Vary-Search as pure
+//! RFC 9110 (conditions, ranges, dates), 9111 (caching), 5861, 8246, 9211, 9213, 9842, 9875 and No-Vary-Search as pure
 //! functions.
 //!
 //! Facts are extracted once, when a response is stored ([`storing::may_store`]); judging a hit is arithmetic on
@@ -47,6 +47,8 @@ pub mod conditions;
 pub mod content_coding;
 pub mod credentials;
 pub mod date;
+pub mod delta_coding;
+pub mod dictionary_fields;
 pub mod entity_tag;
 pub mod forwarded;
 pub mod freshness;
@@ -60,15 +62,19 @@ pub mod reference;
 pub mod storing;
 pub mod targeted;
 pub mod update;
+pub mod url_pattern;
 pub mod url_variation;
 pub mod vary;
 mod why_not_stored;
 
 pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use content_coding::{AcceptedCodings, ContentCoding};
+pub use delta_coding::{AcceptedDeltas, DeltaCoding};
+pub use dictionary_fields::{AvailableDictionary, DictionaryHash, DictionaryUse};
 pub use freshness::{Facts, Freshness};
 pub use lifetimes::Lifetimes;
 pub use storing::{Exchange, StoreDefaults};
+pub use url_pattern::{PatternBase, PatternFlaw, UrlPattern};
 pub use url_variation::UrlVariation;
 pub use vary::{CODING_TEXTS, Vary, VarySpec};
 pub use why_not_stored::WhyNotStored;

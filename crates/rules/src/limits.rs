@@ -30,6 +30,16 @@ pub const VARIED_PARAMETERS_MAX: usize = 256;
 /// A response that belongs to more cache groups than this is not stored. RFC 9875 §2 asks for 32 at least.
 pub const GROUPS_MAX: usize = 128;
 
+/// What is longer is no pattern of URLs that a dictionary is for, and what has more stars neither: a look at a URL takes no longer for them.
+pub const URL_PATTERN_BYTES_MAX: usize = 1024;
+pub const URL_PATTERN_STARS_MAX: usize = 8;
+
+/// RFC 9842 §2.1.3: what a dictionary is called may have so many characters. One of our own fields that is longer than the rest of it counts
+/// as not sent.
+pub const DICTIONARY_ID_CHARS_MAX: usize = 1024;
+pub const USE_AS_DICTIONARY_BYTES_MAX: usize = 4 * 1024;
+pub const AVAILABLE_DICTIONARY_BYTES_MAX: usize = 128;
+
 /// RFC 9110 §5.6.7: a two-digit year further ahead than this many years is in the past century.
 pub const RFC850_YEARS_AHEAD_MAX: i64 = 50;
 

@@ -9,6 +9,7 @@ use message::{Authority, Field, FieldName, Fields, FieldsView, Method, Request, 
 use crate::cache_control::{ResponseDirectives, Scope, delta_seconds, listed_fields};
 use crate::credentials;
 use crate::date::parse_date;
+use crate::delta_coding;
 use crate::freshness::Facts;
 use crate::groups;
 use crate::range::{ContentRange, may_combine};
@@ -206,6 +207,9 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
     if groups::of_response(response.fields).is_err() {
         return Err(WhyNotStored::TooManyGroups);
     }
+    if delta_coding::hides_its_dictionary(response.fields) {
+        return Err(WhyNotStored::HiddenDictionary);
+    }
     match Vary::of(response.fields) {
         Vary::Any => Err(WhyNotStored::VaryAny),
         Vary::TooMany => Err(WhyNotStored::VaryTooMany),
@@ -381,6 +385,7 @@ mod tests {
         check("", 200, "Cache-Control: max-age=60, no-cache", Err(WhyNotStored::NeverReusable));
         let groups: Vec<String> = (0..=crate::limits::GROUPS_MAX).map(|n| format!("\"{n}\"")).collect();
         check("", 200, &format!("{fresh}\nCache-Groups: {}", groups.join(", ")), Err(WhyNotStored::TooManyGroups));
+        check("", 200, &format!("{fresh}\nContent-Encoding: dcz"), Err(WhyNotStored::HiddenDictionary));
         check("", 207, "ETag: \"a\"", Err(WhyNotStored::NotCacheable));
         check("", 403, "ETag: \"a\"", Err(WhyNotStored::NotCacheable));
         check("", 200, "CDN-Cache-Control: private\nCache-Control: max-age=60", Err(WhyNotStored::Private));

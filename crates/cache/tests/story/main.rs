@@ -3,6 +3,7 @@
 #![cfg(not(feature = "shuttle"))]
 
 mod any_order;
+mod as_dictionaries;
 mod asking;
 mod banned;
 mod belonging;

@@ -133,6 +133,12 @@ impl Page {
                 "1 while new connections are refused for want of memory",
                 u64::from(seen.memory.refuses),
             ),
+            (
+                "dictionaries",
+                "Texts that are known as dictionaries, stored or kept beside the store",
+                cache.dictionaries,
+            ),
+            ("dictionary_bytes", "What those take that are kept beside the store", cache.dictionary_bytes),
             ("objects", "Stored answers", cache.objects),
             ("keys", "Stored URLs", cache.keys),
         ] {
@@ -141,6 +147,12 @@ impl Page {
         for (name, help, value) in [
             ("encodings_recalled", "Codings of stored answers that came back from disks", cache.encodings_recalled),
             ("encodings_made", "Codings of stored answers that were made and kept", cache.encodings_made),
+            ("deltas_made", "Of them those that say what differs from a dictionary", cache.deltas_made),
+            (
+                "dictionaries_given_up",
+                "Dictionaries that were kept and went for their age or for want of room",
+                cache.dictionaries_given_up,
+            ),
             ("evictions", "Answers that made room for others", cache.evictions),
             ("invalidated", "Answers dropped by purges and unsafe methods", cache.invalidated),
             ("banned", "Answers dropped by bans", cache.banned),

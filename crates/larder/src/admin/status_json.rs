@@ -63,6 +63,10 @@ pub fn status(seen: &Observation) -> String {
         ("recalled", cache.recalled),
         ("encodings_made", cache.encodings_made),
         ("encodings_recalled", cache.encodings_recalled),
+        ("deltas_made", cache.deltas_made),
+        ("dictionaries", cache.dictionaries),
+        ("dictionary_bytes", cache.dictionary_bytes),
+        ("dictionaries_given_up", cache.dictionaries_given_up),
     ] {
         top.insert(name.to_owned(), json!(value));
     }

@@ -1,8 +1,11 @@
 //! `[compress]`, and what a route says of it.
 
-use proxy::settings::{CompressSettings, ContentCoding, RouteCompression};
+use std::sync::Arc;
 
-use super::section::{Node, Section, choice, parsed, size, switch};
+use proxy::settings::{CompressSettings, ContentCoding, DictionaryPaths, RouteCompression};
+
+use super::complaint::Complaint;
+use super::section::{Node, Section, choice, parsed, size, switch, text};
 
 /// The codings by the words that HTTP has for them.
 const CODINGS: [(&str, ContentCoding); 3] =
@@ -27,7 +30,23 @@ pub fn read(mut section: Section<'_>, compress: &mut CompressSettings) {
             *slot = without_repeats(codings);
         }
     }
+    if let Some(on) = section.read("dictionaries", switch) {
+        compress.dictionaries = on;
+    }
     section.end();
+}
+
+/// `dictionary_paths` of a route.
+pub fn dictionary_paths(section: &mut Section<'_>) -> Arc<[DictionaryPaths]> {
+    let read = |node: Node<'_>| {
+        let written = text(node)?;
+        DictionaryPaths::parse(written).map_err(|flaw| {
+            let complaint =
+                Complaint::new(node.span(), format!("`{written}` is no pattern of paths"), flaw.to_string());
+            complaint.suggest("write the path with a * for what differs from version to version: \"/static/app.*.js\"")
+        })
+    };
+    section.read_list("dictionary_paths", read).unwrap_or_default().into()
 }
 
 /// `compress` of a route.
@@ -80,7 +99,7 @@ mod tests {
     fn all_of_it_is_read() {
         let read = compress(
             "[compress]\nenabled = false\ntypes = [\"text/*\", \"Application/*+JSON\"]\nsize_min = 10\nsize_max = \"1MiB\"\n\
-             codings = [\"zstd\", \"gzip\", \"zstd\"]\nask_origins = []\n",
+             codings = [\"zstd\", \"gzip\", \"zstd\"]\nask_origins = []\ndictionaries = true\n",
         );
         let expect = CompressSettings {
             is_on: false,
@@ -89,6 +108,7 @@ mod tests {
             bytes_max: 1 << 20,
             codings: vec![ContentCoding::Zstd, ContentCoding::Gzip],
             asked_of_origins: vec![],
+            dictionaries: true,
         };
         assert_eq!(read, expect);
         assert_eq!(compress(""), CompressSettings::default());
@@ -112,5 +132,25 @@ mod tests {
         assert_eq!(of("compress = false"), Ok(RouteCompression::Off));
         assert_eq!(of("compress = \"always\""), Ok(RouteCompression::Always));
         assert_eq!(of("compress = \"gzip\""), Err(()));
+    }
+
+    #[test]
+    fn paths_whose_answers_are_dictionaries_are_patterns() {
+        const ORIGIN: &str = "[origin.a]\nurls = [\"http://127.0.0.1:1\"]\n[[route]]\norigin = \"a\"\n";
+        let of = |line: &str| read(&format!("{ORIGIN}{line}\n")).unwrap().settings.routes[0].clone();
+        assert!(of("").dictionary_paths.is_empty());
+        assert_eq!(of("dictionary_paths = [\"/a.*.js\", \"/b*\"]").dictionary_paths.len(), 2);
+        for (written, why) in [
+            ("/:name.js", "`*` alone is understood here"),
+            ("/(\\\\d+)", "`*` alone is understood here"),
+            ("app.js", "it begins with /"),
+            ("/a b", "it begins with /"),
+            ("/**", "`*` alone is understood here"),
+        ] {
+            let said = complaint(&format!("{ORIGIN}dictionary_paths = [\"{written}\"]\n"));
+            assert!(said.contains("is no pattern of paths") && said.contains(why), "{said}");
+        }
+        let said = complaint("[[route]]\nroot = \"/srv\"\ndictionary_paths = [\"/a*\"]\n");
+        assert!(said.contains("`dictionary_paths` is for routes with an origin"), "{said}");
     }
 }

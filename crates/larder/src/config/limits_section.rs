@@ -13,6 +13,8 @@ use crate::quantities::show_size;
 const FIELD_BYTES_TOP: u64 = u16::MAX as u64;
 const HEAD_BYTES_TOP: u64 = 16 << 20;
 const FIELDS_TOP: u64 = wire::limits::FIELDS_CEILING as u64;
+/// What a reader of zstd has to remember holds no more.
+const DICTIONARY_BYTES_TOP: u64 = proxy::limits::DICTIONARY_BYTES_TOP;
 const ANY: u64 = u64::MAX;
 
 macro_rules! read_all {
@@ -62,6 +64,10 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         origin_ping_timeout => origin_ping_timeout: time(false);
         origin_streams_max => origin_streams_max: number(1..=1_000);
         esi_ahead_max => esi_ahead_max: number(1..=1_000);
+        dictionary_bytes_max => dictionary_bytes_max: bytes(0..=DICTIONARY_BYTES_TOP);
+        dictionary_versions_max => dictionary_versions_max: number(0..=1_000);
+        dictionaries_bytes_max => dictionaries_bytes_max: bytes(0..=ANY);
+        dictionary_age_max => dictionary_age_max: time(false);
         coding_threads => coding_threads: number(0..=1_024);
         coding_jobs_max => coding_jobs_max: number(0..=ANY);
         coding_jobs_bytes_max => coding_jobs_bytes_max: bytes(0..=ANY);

@@ -169,6 +169,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let status_page = status_page(&mut section);
     let pages = error_pages(&mut section);
     let compression = super::compress_section::of_route(&mut section);
+    let dictionary_paths = super::compress_section::dictionary_paths(&mut section);
     let is_closed = section.read("closed", switch).unwrap_or(false);
     let closed = closed_paths(&mut section);
     let memcached = memcached_route::read(&mut section);
@@ -180,6 +181,10 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
         let what = "a route has exactly one of origin, root, memcached, stub_status and closed";
         let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
         section.complaints().add(complaint.suggest("write two routes with a path each"));
+    }
+    if let (false, Some(node)) = (has_origin, section.get("dictionary_paths")) {
+        let what = "`dictionary_paths` is for routes with an origin";
+        section.complaints().add(Complaint::new(node.span(), what, "nothing here is a dictionary"));
     }
     let target = match (origin, root, status_page) {
         _ if is_closed => Some(RouteTarget::Closed),
@@ -223,6 +228,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
         closed: closed.clone(),
         error_pages: error_pages.clone(),
         compression,
+        dictionary_paths: Arc::clone(&dictionary_paths),
         esi,
     };
     let routes: Vec<RouteSettings> = pairs.map(route).collect();

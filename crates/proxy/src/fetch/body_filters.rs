@@ -70,7 +70,7 @@ fn fits(kind: FilterKind, head: &ResponseHead) -> bool {
     head.status != Status::PARTIAL_CONTENT
         && match kind {
             FilterKind::Decode(coding) | FilterKind::Check(coding) => is_in(coding),
-            FilterKind::Encode(..) => !head.fields.view().contains(FieldName::ContentEncoding),
+            FilterKind::Encode(..) | FilterKind::Delta(..) => !head.fields.view().contains(FieldName::ContentEncoding),
         }
 }
 

@@ -29,10 +29,10 @@ use crate::fetch::{Fetch, OriginReply, failed, refreshed, slice_manifest};
 use crate::forward::Taken;
 use crate::policy;
 use crate::settings::EsiPages;
-use crate::site::{Backend, Compression};
+use crate::site::Backend;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::scope_heads::MadeHead;
-use crate::{cache_groups, closed_paths};
+use crate::{cache_groups, closed_paths, dictionary_use};
 
 /// Chooses the origin. Fails when no origin is routed to, and when the path leads above the root.
 pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
@@ -171,7 +171,9 @@ pub(super) fn landing(
         }
         _ => (Arc::new(leaders_head(head)), Arc::new(shared_head(head, &fetch.store_defaults())), true),
     };
-    let [head, shared_head] = [head, shared_head].map(|head| said_to_vary(fetch, head, settled.body.length()));
+    let is_storable = matches!(storable, Ok((_, None)));
+    let described = |head| described(fetch, &settled.made.head, head, (settled.body.length(), is_storable));
+    let [head, shared_head] = [head, shared_head].map(described);
     let place = is_new.then(|| fetch.place(settled.made.head.fields.view()));
     let mut kept = store_as(fetch, &settled.made.head, storable, &shared_head);
     if let (Ok(store_as), Some(place)) = (&mut kept, &place) {
@@ -230,7 +232,10 @@ pub(crate) fn store_as(
     let is_brought_into_others =
         partial.is_none() && fetch.compression().is_some() && ContentCoding::said_by(fields).is_some();
     let others = |spec: VarySpec| match is_brought_into_others {
-        true => spec.without(FieldName::AcceptEncoding),
+        // Nor is it told whether its client has a dictionary.
+        true => [FieldName::AcceptEncoding, FieldName::AvailableDictionary, FieldName::DictionaryId]
+            .into_iter()
+            .try_fold(spec, |spec, name| spec.without(name)),
         false => Some(spec),
     };
     let vary = vary(fields)?.and_then(others);
@@ -241,18 +246,23 @@ pub(crate) fn store_as(
     Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags })
 }
 
-/// Who takes other codings is answered otherwise, and whoever stores the answer behind us has to know.
-fn said_to_vary(fetch: &Fetch, head: Arc<ResponseHead>, length: Option<u64>) -> Arc<ResponseHead> {
-    let codable = |compression: Compression<'_>| {
-        Codable::of(compression.settings, head.status, head.fields.view(), length).is_some()
-    };
-    if !fetch.compression().is_some_and(codable) {
-        return head;
+/// Who takes other codings is answered otherwise, or has a dictionary, and whoever stores the answer behind us has to know.
+fn described(
+    fetch: &Fetch,
+    said: &ResponseHead,
+    head: Arc<ResponseHead>,
+    (length, is_storable): (Option<u64>, bool),
+) -> Arc<ResponseHead> {
+    let Some(compression) = fetch.compression() else { return head };
+    let Some(codable) = Codable::of(compression.settings, head.status, head.fields.view(), length) else { return head };
+    let mut described = (*head).clone();
+    content_coding::vary_by_coding(&mut described.fields);
+    if is_storable {
+        let said = (said.status, said.fields.view());
+        dictionary_use::announce((compression, &codable), &fetch.head.request(), said, &mut described.fields);
     }
-    let mut head = (*head).clone();
-    content_coding::vary_by_coding(&mut head.fields);
-    head.fields.shrink();
-    Arc::new(head)
+    described.fields.shrink();
+    Arc::new(described)
 }
 
 /// By what a response is selected (RFC 9111 §4.1).

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use cache::{Description, Draft, EsiPage, Failure, Mark, Now, Renewal, StoreAs, Ticket, Unshared};
+use cache::{Description, Draft, EsiPage, Failure, Mark, Now, Object, Renewal, StoreAs, Ticket, Unshared};
 use message::ResponseHead;
 
+use crate::dictionary_use;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::fetch_states::FetchState;
@@ -203,6 +204,15 @@ pub(crate) fn spawn_slices(mut fetch: Fetch, arriving: Arriving, stream: SliceSt
     });
 }
 
+impl Fetch {
+    /// What was stored may be a dictionary.
+    fn note_dictionary(&self, stored: Option<&Arc<Object>>) {
+        if let (Some(object), Some(compression)) = (stored, self.compression()) {
+            dictionary_use::note(&self.core, compression, &self.head.request(), object);
+        }
+    }
+}
+
 /// What is known of a body beforehand.
 pub(crate) struct Course {
     pub(crate) length: Option<u64>,
@@ -253,7 +263,7 @@ pub(crate) async fn pour(fetch: &Fetch, mut draft: Draft, mut body: FetchedBody,
                 if let Some(place) = course.place.filter(|_| draft.is_kept()) {
                     fetch.core.shared.variations.note(&fetch.core.shared.cache, place);
                 }
-                draft.land(trailers);
+                fetch.note_dictionary(draft.land(trailers).as_ref());
                 return true;
             }
             Some(Err(failure)) => {

@@ -46,6 +46,10 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) expects_continue: bool,
 }
 
+/// What a client says of codings that it takes, and of what it has for them.
+const IS_FOR_OUR_CODINGS: [FieldName; 3] =
+    [FieldName::AcceptEncoding, FieldName::AvailableDictionary, FieldName::DictionaryId];
+
 impl OriginRequest<'_> {
     /// The head, and the body behind it if that is here already.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -166,7 +170,7 @@ impl OriginRequest<'_> {
             if for_many && is_kept_from_shared_fetch(field.name) || !trusted && field.name == FieldName::XRealIp {
                 continue;
             }
-            if asks_codings.is_some() && field.name == FieldName::AcceptEncoding {
+            if asks_codings.is_some() && IS_FOR_OUR_CODINGS.contains(&field.name) {
                 continue;
             }
             if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) {

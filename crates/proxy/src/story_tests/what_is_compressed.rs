@@ -15,7 +15,7 @@ fn page() -> String {
     (0..300).map(|n| format!("<p>paragraph {n} of many</p>\n")).collect()
 }
 
-fn coded(text: &str, coding: ContentCoding) -> Vec<u8> {
+pub(super) fn coded(text: &str, coding: ContentCoding) -> Vec<u8> {
     let Some(coding) = coding_of(coding) else { return text.as_bytes().to_vec() };
     let (mut encoder, mut out) = (Encoder::new(coding, 4).unwrap(), Vec::new());
     encoder.encode(text.as_bytes(), &mut out).unwrap();
@@ -24,7 +24,7 @@ fn coded(text: &str, coding: ContentCoding) -> Vec<u8> {
 }
 
 /// What a body says that is in the coding of this name.
-fn text_of(body: &[u8], coding: &str) -> String {
+pub(super) fn text_of(body: &[u8], coding: &str) -> String {
     let Some(coding) = Coding::of(coding.as_bytes()) else { return String::from_utf8(body.to_vec()).unwrap() };
     let (mut decoder, mut out) = (Decoder::new(coding, Bounds::NONE).unwrap(), Vec::new());
     let mut rest = body;
