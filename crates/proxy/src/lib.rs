@@ -45,6 +45,7 @@
 //!     debug: false,
 //!     as_varnishd: false,
 //!     accepts_h2c: false,
+//!     http2_short_frames: false,
 //!     hsts: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);

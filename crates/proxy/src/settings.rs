@@ -67,6 +67,8 @@ pub struct Settings {
     pub as_varnishd: bool,
     /// Without TLS, clients of all listeners may speak HTTP/2 at once, by prior knowledge.
     pub accepts_h2c: bool,
+    /// They may ask for shorter frames than RFC 9113 lets them.
+    pub http2_short_frames: bool,
     /// The value of Strict-Transport-Security (RFC 6797), in every answer over TLS of ours that does not have one already.
     pub hsts: Option<Arc<str>>,
 }
