@@ -194,7 +194,7 @@ impl Default for Limits {
             origin_idle_timeout: Duration::from_secs(4),
             origin_ping_timeout: Duration::from_secs(10),
             origin_streams_max: wire::limits::STREAMS_MAX,
-            esi_ahead_max: 16,
+            esi_ahead_max: 32,
             coding_threads: 0,
             coding_jobs_max: 256,
             coding_jobs_bytes_max: 32 << 20,

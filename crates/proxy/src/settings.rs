@@ -99,6 +99,11 @@ impl Settings {
         self.as_varnishd
     }
 
+    /// A Content-Range that was not asked for is a fetch that failed. Else it is not heard, or its part not stored.
+    pub(crate) fn refuses_unasked_ranges(&self) -> bool {
+        self.as_varnishd && self.vcl.http_range_support
+    }
+
     /// A 204 that says a length is a fetch that failed. Else what it says of a body is not heard.
     pub(crate) fn refuses_length_of_204(&self) -> bool {
         self.as_varnishd
