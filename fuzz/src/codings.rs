@@ -1,7 +1,7 @@
 //! Laws of the content codings, for any bytes: what comes of a text does not depend on how it was cut up, bounds hold, and what was coded
 //! comes back. The first byte chooses, the next three draw lots for the cuts.
 
-use coding::{Bounds, Coding, Decoder, Encoder, Flaw};
+use coding::{Bounds, Coding, CutBytes, Decoder, Encoder, Flaw, GZIP_HEAD, GzipCutter, GzipMarks, page_end};
 
 /// What a text may become here.
 const DECODED_BYTES_MAX: u64 = 256 << 10;
@@ -15,7 +15,10 @@ pub fn run(data: &[u8]) {
     let mut lots = Lots(u32::from_le_bytes([seed[0], seed[1], seed[2], 1]));
     match choice / 3 % 4 {
         0 => check_round_trip(coding, choice / 12, text, &mut lots),
-        1 => check_cuts(coding, Bounds { is_one_text: true, ..bounds() }, text, &mut lots),
+        1 => {
+            check_cuts(coding, Bounds { is_one_text: true, ..bounds() }, text, &mut lots);
+            check_cutter(text, &mut lots);
+        }
         2 => check_cuts(coding, Bounds { ratio_max: 20, free_bytes: 4 << 10, ..bounds() }, text, &mut lots),
         _ => check_cuts(coding, bounds(), text, &mut lots),
     }
@@ -103,6 +106,42 @@ fn check_cuts(coding: Coding, bounds: Bounds, input: &[u8], lots: &mut Lots) {
         assert_eq!(twice.end, Ok(()), "{coding:?}: one text behind another is a text");
         assert!(twice.text == [&whole.text[..], &whole.text].concat());
     }
+}
+
+/// What is cut out of a gzip for a page, and where.
+type Cut = Result<(Vec<u8>, Option<GzipMarks>), Flaw>;
+
+fn cut_out(mut input: &[u8], mut piece: impl FnMut() -> usize) -> Cut {
+    let (mut cutter, mut out) = (GzipCutter::default(), Vec::new());
+    while !input.is_empty() {
+        cutter.cut(input.split_off(..piece().min(input.len())).expect("it is no longer"), &mut out)?;
+    }
+    cutter.finish().map(|marks| (out, marks))
+}
+
+/// A gzip that a decoder reads is cut for a page, twice here, and the page says what it says, twice.
+fn check_cutter(input: &[u8], lots: &mut Lots) {
+    let cut = cut_out(input, || usize::MAX);
+    match (&cut, cut_out(input, || lots.draw(4 << 10))) {
+        (Ok(whole), Ok(pieces)) => assert!(*whole == pieces, "it makes no difference in what pieces it comes"),
+        (Err(_), Err(_)) => {}
+        (whole, pieces) => panic!("at once {whole:?}, in pieces {pieces:?}"),
+    }
+    let one_text = Bounds { is_one_text: true, ..bounds() };
+    let told = decode(Coding::Gzip, one_text, input, || (usize::MAX, ROOM_BYTES));
+    if told.end.is_err() || input.is_empty() {
+        return;
+    }
+    let Ok((piece, Some(marks))) = cut else { panic!("a decoder reads it: {cut:?}") };
+    let again = marks.cut(0, input).into_iter().flat_map(|cut| match cut {
+        CutBytes::Kept(range) => input[range].to_vec(),
+        CutBytes::Changed(bytes) => bytes,
+    });
+    assert!(again.eq(piece.iter().copied()), "by its marks it is cut the same way");
+    let page = [&GZIP_HEAD[..], &piece, &piece, &page_end(marks.sum.followed_by(marks.sum))].concat();
+    let page = decode(Coding::Gzip, Bounds { is_one_text: true, ..Bounds::NONE }, &page, || (usize::MAX, ROOM_BYTES));
+    assert_eq!(page.end, Ok(()), "{marks:?}");
+    assert!(page.text == told.text.repeat(2));
 }
 
 fn check_round_trip(coding: Coding, level: u8, text: &[u8], lots: &mut Lots) {

@@ -132,7 +132,7 @@ fn is_plain(text: &[u8]) -> bool {
 
 /// What goes out by looking at the whole text at each place, one byte after the other.
 pub fn obvious(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut at, mut removes, mut armed) = (Vec::new(), 0, false, false);
+    let (mut out, mut at, mut removes, mut armed, mut has_esi) = (Vec::new(), 0, false, false, false);
     let find = |from: usize, what: &[u8]| {
         text[from..]
             .windows(what.len())
@@ -142,6 +142,7 @@ pub fn obvious(text: &[u8]) -> Vec<u8> {
     while at < text.len() {
         let rest = &text[at..];
         let (to, kept) = if rest.starts_with(b"<esi:") || rest.starts_with(b"</esi:") {
+            has_esi = true;
             let to = find(at, b">");
             let tag = &text[at..to];
             if tag.ends_with(b">") {
@@ -164,7 +165,7 @@ pub fn obvious(text: &[u8]) -> Vec<u8> {
         } else if rest.starts_with(b"<![CDATA[") {
             (find(at + 9, b"]]>"), true)
         } else if armed && rest.starts_with(b"-->") {
-            armed = false;
+            (armed, has_esi) = (false, true);
             (at + 3, false)
         } else if rest[0] == b'<' {
             (find(at, b">"), true)
@@ -176,5 +177,5 @@ pub fn obvious(text: &[u8]) -> Vec<u8> {
         }
         at = to;
     }
-    out
+    if has_esi { out } else { text.to_vec() }
 }

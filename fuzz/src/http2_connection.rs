@@ -8,6 +8,7 @@ use wire::http2::{
     ConnectionError, ConnectionEvent, ErrorCode, FRAME_HEAD_BYTES, HeadArena, Http2Connection, Http2Options, PREFACE,
     Received, StreamId, StreamState, StreamStep,
 };
+use wire::limits::FRAME_PAYLOAD_BYTES_MIN;
 use wire::limits::{CONNECTION_WINDOW_BYTES_MAX, CONTROL_BYTES_MAX, HEADER_BLOCK_BYTES_MAX};
 use wire::{ChunkedLimits, HeadLimits};
 
@@ -20,6 +21,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     believes_scheme: false,
     streams_max: STREAMS_MAX,
     extended_connect: false,
+    peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
 };
 
 /// Panics when a law is broken.

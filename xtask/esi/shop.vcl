@@ -44,6 +44,7 @@ sub vcl_backend_response {
     set beresp.grace = 1h;
     if (beresp.http.Content-Type ~ "text") {
         set beresp.do_esi = true;
+        set beresp.do_gzip = true;
     }
     if (beresp.status != 200 && beresp.status != 404) {
         set beresp.ttl = 0s;

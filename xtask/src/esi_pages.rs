@@ -1,5 +1,5 @@
-//! Pages with parts through larder and through the installed Varnish, each under the same VCL: are they the same, what does one of 20 cached parts cost, and
-//! how long does one of 20 missing parts of 50 ms each take?
+//! Pages with parts through larder and through the installed Varnish, each under the same VCL, as text and in gzip: are they the same, what does
+//! one of 20 cached parts cost, what one of 20 that are missing, and how long does one of 20 missing parts of 50 ms each take?
 //!
 //! Processor time is that of the process, as the kernel counts it, in turns of both; others may be at work on the machine, so the ratio is what to
 //! look at, and the middle of the turns.
@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{self, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::judged_cache::{Judged, JudgedCache};
@@ -22,6 +23,7 @@ const PART_BYTES: usize = 300;
 const PART_TAKES: Duration = Duration::from_millis(50);
 const TURNS: usize = 5;
 const PAGES_IN_A_TURN: usize = 2_000;
+const COLD_PAGES_IN_A_TURN: usize = 100;
 /// `/proc/PID/stat` counts in these (CONFIG_HZ as user space sees it).
 const TICKS_PER_SECOND: f64 = 100.0;
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -64,14 +66,25 @@ pub fn task(project: &Project) -> Result<(), String> {
     Err(format!("{} pages differ\n{}", differences.len(), differences.join("\n")))
 }
 
+/// What a client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Gzip,
+}
+
 /// What differs of the pages, cold and warm.
 fn compare(larder: &JudgedCache, varnish: &JudgedCache) -> Result<Vec<String>, String> {
     let mut differences = Vec::new();
     let mut same = 0;
-    for round in ["cold", "warm"] {
+    let rounds = [("cold", Form::Text), ("warm", Form::Text), ("warm, in gzip", Form::Gzip)];
+    for (round, form) in rounds {
         for (path, cookie) in PAGES {
-            let [one, other] = [ask(larder, path, cookie)?, ask(varnish, path, cookie)?];
-            let (one, other) = ((one.second_word().to_owned(), one.body), (other.second_word().to_owned(), other.body));
+            let [one, other] = [ask(larder, path, (cookie, form))?, ask(varnish, path, (cookie, form))?];
+            if form == Form::Gzip && one.field("content-encoding") != other.field("content-encoding") {
+                differences.push(format!("{round} {path}: only one of them is in gzip"));
+            }
+            let (one, other) = (seen(one)?, seen(other)?);
             if one == other {
                 same += 1;
             } else {
@@ -84,36 +97,62 @@ fn compare(larder: &JudgedCache, varnish: &JudgedCache) -> Result<Vec<String>, S
             }
         }
     }
-    println!("{same} pages of {} are the same, byte for byte", 2 * PAGES.len());
+    println!("{same} pages of {} are the same, byte for byte of their texts", rounds.len() * PAGES.len());
     Ok(differences)
+}
+
+/// The status, and the text.
+fn seen(answer: Message) -> Result<(String, Vec<u8>), String> {
+    let status = answer.second_word().to_owned();
+    match answer.field("content-encoding") {
+        Some("gzip") => Ok((status, gunzipped(answer.body)?)),
+        Some(other) => Err(format!("a page in {other}")),
+        None => Ok((status, answer.body)),
+    }
+}
+
+/// By a program that shares no code with either.
+fn gunzipped(gzip: Vec<u8>) -> Result<Vec<u8>, String> {
+    let started = Command::new("gzip").arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut program = started.map_err(|error| format!("gzip: {error}"))?;
+    let mut to = program.stdin.take().ok_or("gzip reads nothing")?;
+    // It may write before it has read all of it.
+    let writer = std::thread::spawn(move || to.write_all(&gzip));
+    let output = program.wait_with_output().map_err(|error| format!("gzip: {error}"))?;
+    let written = writer.join().map_err(|_| "the writer to gzip panicked")?;
+    written.map_err(|error| format!("gzip: {error}"))?;
+    if output.status.success() { Ok(output.stdout) } else { Err("gzip cannot read a page".to_owned()) }
 }
 
 fn speed(larder: &JudgedCache, varnish: &JudgedCache) -> Result<String, String> {
     let mut said = String::new();
-    let mut warm = [Vec::new(), Vec::new()];
     let mut late = [Vec::new(), Vec::new()];
+    let mut costs: Vec<(String, [Vec<f64>; 2])> = Vec::new();
     for turn in 0..TURNS {
         for (nth, cache) in [larder, varnish].into_iter().enumerate() {
-            warm[nth].push(cpu_of_pages(cache).map_err(|why| format!("{}: {why}", cache.name()))?);
+            for (row, (name, us)) in costs_of(cache, turn)?.into_iter().enumerate() {
+                if row == costs.len() {
+                    costs.push((name, [Vec::new(), Vec::new()]));
+                }
+                costs[row].1[nth].push(us);
+            }
             late[nth].push(seconds_of(cache, &format!("/late-{turn}"))?);
         }
     }
     let one = seconds_of(larder, "/late-one")?;
-    let [larder_us, varnish_us] = warm.map(middle);
+    for (name, us) in costs {
+        let [larder_us, varnish_us] = us.map(middle);
+        let ratio = larder_us / varnish_us;
+        said += &format!("{name}: larder {larder_us:.0} us of processor time, Varnish {varnish_us:.0}: {ratio:.2} x\n");
+    }
     let [larder_s, varnish_s] = late.map(middle);
-    let lines = [
-        format!(
-            "a page of {PARTS} cached parts: larder {larder_us:.0} us of processor time, Varnish {varnish_us:.0}: {:.2} x",
-            larder_us / varnish_us
-        ),
-        format!(
-            "a page of {PARTS} missing parts of {} ms each: larder {:.0} ms, Varnish {:.0} ms; with one such part larder {:.0} ms",
-            PART_TAKES.as_millis(),
-            larder_s * 1e3,
-            varnish_s * 1e3,
-            one * 1e3
-        ),
-    ];
+    let lines = [format!(
+        "a page of {PARTS} missing parts of {} ms each: larder {:.0} ms, Varnish {:.0} ms; with one such part larder {:.0} ms",
+        PART_TAKES.as_millis(),
+        larder_s * 1e3,
+        varnish_s * 1e3,
+        one * 1e3
+    )];
     lines.iter().for_each(|line| said += &format!("{line}\n"));
     Ok(said)
 }
@@ -123,16 +162,31 @@ fn middle(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// Microseconds of processor time for one warm page, over a connection that is kept.
-fn cpu_of_pages(cache: &JudgedCache) -> Result<f64, String> {
+/// Microseconds of processor time for one page, of each kind.
+fn costs_of(cache: &JudgedCache, turn: usize) -> Result<Vec<(String, f64)>, String> {
+    let mut costs = Vec::new();
+    for form in [Form::Text, Form::Gzip] {
+        let of = |kind: &str, us: Result<f64, String>| match us {
+            Ok(us) => Ok((format!("a page of {PARTS} {kind} parts, {form:?}"), us)),
+            Err(why) => Err(format!("{}: {why}", cache.name())),
+        };
+        costs.push(of("cached", cpu_of_pages(cache, form, PAGES_IN_A_TURN, |_| "/twenty".to_owned()))?);
+        let cold = |nth: usize| format!("/cold-{turn}-{form:?}-{nth}");
+        costs.push(of("missing", cpu_of_pages(cache, form, COLD_PAGES_IN_A_TURN, cold))?);
+    }
+    Ok(costs)
+}
+
+/// Of one of so many pages, over a connection that is kept.
+fn cpu_of_pages(cache: &JudgedCache, form: Form, pages: usize, path: impl Fn(usize) -> String) -> Result<f64, String> {
     let mut connection = Connection::to(cache).map_err(|error| error.to_string())?;
-    connection.ask("/twenty", "").map_err(|error| error.to_string())?;
+    connection.ask(&path(pages), ("", form)).map_err(|error| error.to_string())?;
     let before = cpu_ticks(cache.process_id())?;
-    for _ in 0..PAGES_IN_A_TURN {
-        connection.ask("/twenty", "").map_err(|error| error.to_string())?;
+    for nth in 0..pages {
+        connection.ask(&path(nth), ("", form)).map_err(|error| error.to_string())?;
     }
     let ticks = cpu_ticks(cache.process_id())? - before;
-    Ok(ticks as f64 / TICKS_PER_SECOND * 1e6 / PAGES_IN_A_TURN as f64)
+    Ok(ticks as f64 / TICKS_PER_SECOND * 1e6 / pages as f64)
 }
 
 /// Of a process, or of the child that does its work.
@@ -149,7 +203,7 @@ fn cpu_ticks(process: u32) -> Result<u64, String> {
 
 fn seconds_of(cache: &JudgedCache, path: &str) -> Result<f64, String> {
     let watch = Stopwatch::start();
-    let answer = ask(cache, path, "")?;
+    let answer = ask(cache, path, ("", Form::Text))?;
     let seconds = watch.seconds();
     match answer.second_word() {
         "200" => Ok(seconds),
@@ -157,8 +211,8 @@ fn seconds_of(cache: &JudgedCache, path: &str) -> Result<f64, String> {
     }
 }
 
-fn ask(cache: &JudgedCache, path: &str, cookie: &str) -> Result<Message, String> {
-    let asked = Connection::to(cache).and_then(|mut connection| connection.ask(path, cookie));
+fn ask(cache: &JudgedCache, path: &str, by: (&str, Form)) -> Result<Message, String> {
+    let asked = Connection::to(cache).and_then(|mut connection| connection.ask(path, by));
     asked.map_err(|error| format!("{}: {path}: {error}: {}", cache.name(), cache.last_words()))
 }
 
@@ -177,9 +231,11 @@ impl Connection {
         Ok(Connection { to, from })
     }
 
-    fn ask(&mut self, path: &str, cookie: &str) -> io::Result<Message> {
+    fn ask(&mut self, path: &str, (cookie, form): (&str, Form)) -> io::Result<Message> {
         let cookie = if cookie.is_empty() { String::new() } else { format!("Cookie: {cookie}\r\n") };
-        self.to.write_all(format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n{cookie}\r\n").as_bytes())?;
+        let takes = if form == Form::Gzip { "Accept-Encoding: gzip\r\n" } else { "" };
+        let head = format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n{cookie}{takes}\r\n");
+        self.to.write_all(head.as_bytes())?;
         let answer = Message::read(&mut self.from, Unframed::UntilEnd, true)?;
         answer.ok_or_else(|| io::Error::other("closed without an answer"))
     }
@@ -216,6 +272,7 @@ impl Answers for Shop {
             "/plain.txt" => (200, "text/plain", "max-age=600", "no markup: <esi:include src=\"/none\"/>".to_owned()),
             "/late-one" => (200, "text/html", "max-age=600", parts(1, "late-one")),
             path if path.starts_with("/late-") => (200, "text/html", "max-age=600", parts(PARTS, &path[1..])),
+            path if path.starts_with("/cold-") => (200, "text/html", "max-age=600", parts(PARTS, &path[1..])),
             "/twenty" => (200, "text/html", "max-age=600", parts(PARTS, "kept")),
             _ => (200, "text/html", "max-age=600", format!("<i>{target} for {group}</i>{}", ".".repeat(PART_BYTES))),
         };

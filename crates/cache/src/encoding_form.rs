@@ -1,7 +1,7 @@
 //! What a disk keeps of an encoding beside its body: of what it is an encoding, and of which version of that.
 //!
 //! ```text
-//! version u8: 6 · key u128 · variant u64 · sequence u64 · coding: its length before it as u32
+//! version u8: 7 · key u128 · variant u64 · sequence u64 · coding: its length before it as u32
 //! ```
 //!
 //! No head: it follows from that of the primary, which may have got another one since. The sequence is that of the record with the primary's body, which no
@@ -14,7 +14,7 @@ use crate::form_fields::{FormReader, FormWriter};
 use crate::key::{Key, Variant};
 
 /// Behind those of `stored_form`.
-const ENCODING_VERSION: u8 = 6;
+const ENCODING_VERSION: u8 = 7;
 
 /// What an encoding is made of, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What was found in a page with parts, as the stored form of an object has it: so that it is not looked through again after a restart.
 //!
 //! ```text
-//! gzipped u8 · pieces: how many u32, then each
+//! pieces in gzip: how many u32 (all ones: it is in none), then each: text at u64 · from u64 · to u64 · its length u64 · its CRC-32 u32
+//! pieces: how many u32, then each
 //! text: 0 u8 · from u64 · to u64
 //! include: 1 u8 · goes on u8 · has variables u8 · src · alt (all ones: none)
 //! try: 2 u8 · pieces of the attempt · pieces of the other way
@@ -9,10 +10,11 @@
 //! choose: 4 u8 · how many tests u32, then each with its pieces · pieces of the other way
 //! ```
 
+use coding::{GzipPiece, TextSum};
 use esi::limits::{NESTED_MAX, PIECES_MAX};
 use esi::{Document, Include, Piece, VARIABLE_NAMES, Variable, When};
 
-use crate::esi_page::EsiPage;
+use crate::esi_page::{EsiPage, PagePiece};
 use crate::form_fields::{FormReader, FormWriter, NONE_LEN};
 
 const TEXT: u8 = 0;
@@ -22,7 +24,16 @@ const VARIABLE: u8 = 3;
 const CHOOSE: u8 = 4;
 
 pub(crate) fn write(page: &EsiPage, out: &mut FormWriter) {
-    out.0.push(u8::from(page.is_gzipped));
+    match &page.in_gzip {
+        None => out.0.extend_from_slice(&NONE_LEN.to_le_bytes()),
+        Some(pieces) => {
+            out.length(pieces.len());
+            for PagePiece { text_at, gzip: GzipPiece { coded, sum } } in pieces {
+                out.numbers([*text_at, coded.start, coded.end, sum.length]);
+                out.0.extend_from_slice(&sum.crc.to_le_bytes());
+            }
+        }
+    }
     write_pieces(&page.document.pieces, out);
 }
 
@@ -72,10 +83,26 @@ fn write_maybe(text: Option<&[u8]>, out: &mut FormWriter) {
 
 /// `None`: what no larder wrote. What its texts are ranges of is not known here: one that ends too early breaks the page off.
 pub(crate) fn read(from: &mut FormReader<'_>) -> Option<EsiPage> {
-    let is_gzipped = flag(from)?;
+    let in_gzip = match from.length()? {
+        NONE_LEN => None,
+        count => Some(read_gzip_pieces(from, count as usize)?),
+    };
     let mut left = PIECES_MAX;
     let pieces = read_pieces(from, &mut left, 0)?;
-    Some(EsiPage { document: Document { pieces, complaints: Vec::new(), has_esi: true }, is_gzipped })
+    Some(EsiPage { document: Document { pieces, complaints: Vec::new(), has_esi: true }, in_gzip })
+}
+
+fn read_gzip_pieces(from: &mut FormReader<'_>, count: usize) -> Option<Vec<PagePiece>> {
+    let mut pieces = Vec::new();
+    for _ in 0..(count <= PIECES_MAX + 1).then_some(count)? {
+        let (text_at, start, end, length) = (from.number()?, from.number()?, from.number()?, from.number()?);
+        let sum = TextSum::new(u32::from_le_bytes(from.bytes()?), length);
+        let is_behind =
+            pieces.last().is_none_or(|last: &PagePiece| last.text_at < text_at && last.gzip.coded.end <= start);
+        (is_behind && start <= end)
+            .then(|| pieces.push(PagePiece { text_at, gzip: GzipPiece { coded: start..end, sum } }))?;
+    }
+    Some(pieces)
 }
 
 /// `left`: of all pieces of the page. A scanner makes one more for the text behind the last that may be.

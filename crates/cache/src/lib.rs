@@ -159,7 +159,7 @@ pub use draft::Draft;
 pub use encoding_draft::EncodingDraft;
 pub use encoding_name::EncodingName;
 pub use encodings::{EncodingState, Encodings};
-pub use esi_page::EsiPage;
+pub use esi_page::{EsiPage, PagePiece};
 pub use failure::Failure;
 pub use flight::{Flight, Notifier};
 pub use flight_body::Pieces;

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use coding::GzipMarks;
 use message::{FieldName, FieldsView, Response, Status};
 use once_cell::race::OnceBox;
 use rules::{Facts, Freshness, RequestDirectives};
@@ -100,6 +101,7 @@ struct Rare {
     facts: Option<(Facts, Option<ByProgram>)>,
     encodings: OnceLock<Arc<Encodings>>,
     dictionary: OnceLock<Box<TextName>>,
+    gzip_marks: OnceLock<Box<GzipMarks>>,
 }
 
 impl Rare {
@@ -211,16 +213,7 @@ impl Object {
         };
         let kept_facts = KeptFacts::of(&facts, policy);
         let large_facts = kept_facts.is_none().then_some((facts, policy));
-        let rare = Rare {
-            out_of_line,
-            body_form,
-            groups,
-            tags,
-            esi,
-            facts: large_facts,
-            encodings,
-            dictionary: OnceLock::new(),
-        };
+        let rare = Rare { out_of_line, body_form, groups, tags, esi, facts: large_facts, encodings, ..Rare::default() };
         let rare = rare.says_anything().then(|| Box::new(rare));
         let head_bytes = size_of::<Object>() + OBJECT_INDEX_BYTES + head.heap_bytes();
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
@@ -489,6 +482,15 @@ impl Object {
             (None, None) => self.behind_head() == other.behind_head(),
             _ => self.shares_body_with(other),
         }
+    }
+
+    /// Where its body, a gzip, is cut to become a piece of a page, if that was found out.
+    pub fn gzip_marks(&self) -> Option<&GzipMarks> {
+        self.rare.get()?.gzip_marks.get().map(|marks| &**marks)
+    }
+
+    pub fn note_gzip_marks(&self, marks: GzipMarks) {
+        self.rare.get_or_init(Box::default).gzip_marks.get_or_init(|| Box::new(marks));
     }
 
     /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.

@@ -11,7 +11,7 @@
 //! then texts and lists, each with its length before it as u32:
 //! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
 //! version 4, a manifest: complete u64 · slice_bytes u64 · stamp u64
-//! version 5, a page with parts: what was found in it, see `esi_form`
+//! version 6, a page with parts: what was found in it, see `esi_form`
 //! ```
 //!
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
@@ -38,7 +38,7 @@ const FORM_VERSION: u8 = 3;
 /// Of a response whose body lies in slices.
 const MANIFEST_VERSION: u8 = 4;
 /// Of a page with parts.
-const PAGE_VERSION: u8 = 5;
+const PAGE_VERSION: u8 = 6;
 const NONE_U64: u64 = u64::MAX;
 
 /// What is read back.
@@ -308,13 +308,22 @@ mod tests {
 
     #[test]
     fn a_page_says_where_its_parts_stand() {
+        use crate::esi_page::PagePiece;
+
         let mut scanner = esi::Scanner::new(esi::Options { has_variables: true, ..esi::Options::default() });
         scanner.push(
             b"a<esi:include src=\"/1\" alt=\"/2\" onerror=\"continue\"/>b<esi:include src=\"/3\"/>\
               <esi:vars>$(HTTP_COOKIE{id}|nobody)</esi:vars><esi:choose><esi:when test=\"$(HTTP_HOST)\">e</esi:when>\
               <esi:otherwise>f$(x)<esi:include src=\"/$(HTTP_HOST)\"/></esi:otherwise></esi:choose><esi:try><esi:attempt>c<esi:include src=\"/4\"/></esi:attempt><esi:except>d</esi:except></esi:try>",
         );
-        let page = EsiPage { document: scanner.finish(), is_gzipped: true };
+        let piece = |text_at: u64, coded: std::ops::Range<u64>, text: &[u8]| PagePiece {
+            text_at,
+            gzip: coding::GzipPiece { coded, sum: coding::TextSum::of(text) },
+        };
+        let in_gzip = Some(vec![piece(0, 15..20, b"a"), piece(55, 40..44, b"b")]);
+        let page = EsiPage { document: scanner.finish(), in_gzip };
+        assert_eq!(page.gzip_piece(55).unwrap().coded, 40..44);
+        assert_eq!(page.gzip_piece(54), None);
         assert!(page.document.has_esi && page.document.complaints.is_empty());
         let whole = write(&object(ObjectParts { esi: Some(Arc::new(page.clone())), ..parts() }), BOOT).unwrap();
         assert_eq!(read(&whole, BOOT, NOW).unwrap().esi, Some(page));

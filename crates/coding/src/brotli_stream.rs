@@ -65,7 +65,7 @@ impl BrotliEncoder {
     pub(crate) fn run(&mut self, piece: &[u8], ending: Ending, out: &mut Vec<u8>) -> Result<(), Flaw> {
         let operation = match ending {
             Ending::Open => BrotliEncoderOperation::BROTLI_OPERATION_PROCESS,
-            Ending::Flushed => BrotliEncoderOperation::BROTLI_OPERATION_FLUSH,
+            Ending::Flushed | Ending::Apart => BrotliEncoderOperation::BROTLI_OPERATION_FLUSH,
             Ending::Finished => BrotliEncoderOperation::BROTLI_OPERATION_FINISH,
         };
         let (mut input_left, mut taken) = (piece.len(), 0);
@@ -90,7 +90,7 @@ impl BrotliEncoder {
             }
             let is_done = match ending {
                 Ending::Finished => self.0.is_finished(),
-                Ending::Open | Ending::Flushed => input_left == 0 && !self.0.has_more_output(),
+                Ending::Open | Ending::Flushed | Ending::Apart => input_left == 0 && !self.0.has_more_output(),
             };
             if is_done {
                 return Ok(());

@@ -23,5 +23,7 @@ pub(crate) enum Ending {
     Open,
     /// Say all that it has: who reads along gets it now.
     Flushed,
+    /// The same, and forget all that was said: what follows can be read by itself. gzip alone can.
+    Apart,
     Finished,
 }

@@ -222,3 +222,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_does_not_begin_like_a_gzip_may_be_taken_for_a_text() {
+    let read = |may_be_plain: bool, pieces: &[&[u8]]| {
+        let mut decoder = Decoder::new(Coding::Gzip, Bounds { may_be_plain, ..Bounds::USUAL }).unwrap();
+        let mut text = Vec::new();
+        for piece in pieces {
+            let mut rest = *piece;
+            loop {
+                let step = decoder.decode(rest, 4, &mut text)?;
+                rest = &rest[step.taken..];
+                if step.is_drained {
+                    break;
+                }
+            }
+        }
+        decoder.finish().map(|()| text)
+    };
+    assert_eq!(read(true, &[b"only ", b"said to be gzip"]).as_deref(), Ok(&b"only said to be gzip"[..]));
+    assert_eq!(read(true, &[b"\x1f\x8b\x08 is not enough"]), Err(Flaw::Corrupt));
+    assert_eq!(read(false, &[b"only said"]), Err(Flaw::Corrupt));
+    assert_eq!(read(true, &[]).as_deref(), Ok(&b""[..]));
+}

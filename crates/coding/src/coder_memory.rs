@@ -170,7 +170,7 @@ mod tests {
         }
 
         fn free_cell(&mut self, cell: Self::AllocatedMemory) {
-            self.now.set(self.now.get() - cell.slice().len() * size_of::<T>());
+            self.now.set(self.now.get() - size_of_val(cell.slice()));
         }
     }
 

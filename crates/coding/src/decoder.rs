@@ -4,6 +4,7 @@ use crate::brotli_stream::BrotliDecoder;
 use crate::codec_step::{CodecStep, Progress};
 use crate::flaw::Flaw;
 use crate::gzip::GzipDecoder;
+use crate::gzip_pieces::GZIP_HEAD;
 use crate::known_codings::Coding;
 use crate::limits::{DECODED_FREE_BYTES, DECODED_RATIO_MAX};
 use crate::zstd_stream::ZstdDecoder;
@@ -18,12 +19,19 @@ pub struct Bounds {
     pub free_bytes: u64,
     /// Nothing follows the first text, where the coding is a sequence of them.
     pub is_one_text: bool,
+    /// What does not begin like a gzip is a text, and goes by as it is.
+    pub may_be_plain: bool,
 }
 
 impl Bounds {
     /// For a text that nobody is given.
-    pub const NONE: Bounds =
-        Bounds { bytes_max: u64::MAX, ratio_max: u64::MAX, free_bytes: u64::MAX, is_one_text: false };
+    pub const NONE: Bounds = Bounds {
+        bytes_max: u64::MAX,
+        ratio_max: u64::MAX,
+        free_bytes: u64::MAX,
+        is_one_text: false,
+        may_be_plain: false,
+    };
 
     /// Against bombs.
     pub const USUAL: Bounds = Bounds { ratio_max: DECODED_RATIO_MAX, free_bytes: DECODED_FREE_BYTES, ..Bounds::NONE };
@@ -48,6 +56,8 @@ enum DecoderOf {
     Gzip(GzipDecoder),
     Brotli(Box<BrotliDecoder>),
     Zstd(ZstdDecoder),
+    /// It is none.
+    Plain,
 }
 
 /// Decodes one text.
@@ -87,6 +97,9 @@ impl Decoder {
 
     fn decode_into(&mut self, input: &[u8], room: &mut [u8]) -> Result<(Decoded, usize), Flaw> {
         let (mut taken, mut made) = (0, 0);
+        if self.is_none_of_gzip(input) {
+            self.codec = DecoderOf::Plain;
+        }
         loop {
             if self.progress == Progress::Ended {
                 if taken == input.len() {
@@ -111,6 +124,12 @@ impl Decoder {
         }
     }
 
+    /// Is it seen by its first byte that a text that may be plain is so?
+    fn is_none_of_gzip(&self, input: &[u8]) -> bool {
+        let begins_otherwise = || input.first().is_some_and(|first| *first != GZIP_HEAD[0]);
+        self.bounds.may_be_plain && self.taken == 0 && matches!(self.codec, DecoderOf::Gzip(_)) && begins_otherwise()
+    }
+
     /// gzip and zstd are sequences of texts (RFC 1952 §2.2, RFC 8878 §3).
     fn begin_next(&mut self) -> Result<(), Flaw> {
         match &mut self.codec {
@@ -118,7 +137,7 @@ impl Decoder {
             DecoderOf::Gzip(codec) => *codec = GzipDecoder::behind_another(),
             // The context begins anew by itself.
             DecoderOf::Zstd(_) => {}
-            DecoderOf::Brotli(_) => return Err(Flaw::JunkBehind),
+            DecoderOf::Brotli(_) | DecoderOf::Plain => return Err(Flaw::JunkBehind),
         }
         Ok(())
     }
@@ -128,6 +147,11 @@ impl Decoder {
             DecoderOf::Gzip(codec) => codec.decode(input, room),
             DecoderOf::Brotli(codec) => codec.decode(input, room),
             DecoderOf::Zstd(codec) => codec.decode(input, room),
+            DecoderOf::Plain => {
+                let length = input.len().min(room.len());
+                room[..length].copy_from_slice(&input[..length]);
+                Ok(CodecStep { taken: length, made: length, progress: Progress::Going })
+            }
         }
     }
 
@@ -143,6 +167,7 @@ impl Decoder {
     pub fn finish(&self) -> Result<(), Flaw> {
         match self.progress {
             Progress::Ended => Ok(()),
+            Progress::Going if matches!(self.codec, DecoderOf::Plain) => Ok(()),
             Progress::Going if self.taken == 0 => Ok(()),
             Progress::Going => Err(Flaw::Truncated),
         }

@@ -54,6 +54,7 @@ impl GzipEncoder {
         let flush = match ending {
             Ending::Open => FlushCompress::None,
             Ending::Flushed => FlushCompress::Sync,
+            Ending::Apart => FlushCompress::Full,
             Ending::Finished => FlushCompress::Finish,
         };
         loop {

@@ -24,14 +24,19 @@ mod codec_step;
 mod codec_tests;
 mod coder_memory;
 mod decoder;
+mod deflate_codes;
 mod delta_encoder;
 #[cfg(test)]
 mod delta_tests;
 mod encoder;
 mod flaw;
 mod gzip;
+mod gzip_cutter;
+mod gzip_marks;
+mod gzip_pieces;
 mod known_codings;
 pub mod limits;
+mod text_sum;
 mod zstd_stream;
 
 pub use coder_memory::{decoder_bytes, encoder_bytes};
@@ -39,4 +44,8 @@ pub use decoder::{Bounds, Decoded, Decoder};
 pub use delta_encoder::{DictionaryHash, DictionarySource, may_be_dictionary};
 pub use encoder::Encoder;
 pub use flaw::Flaw;
+pub use gzip_cutter::GzipCutter;
+pub use gzip_marks::{CutBytes, GzipMarks};
+pub use gzip_pieces::{GZIP_HEAD, GzipPiece, PieceEncoder, page_end, stored_blocks};
 pub use known_codings::Coding;
+pub use text_sum::TextSum;

@@ -66,7 +66,7 @@ impl ZstdEncoder {
                     let status = self.0.run_on_buffers(piece, &mut out[begin..]).map_err(|_| Flaw::Unready)?;
                     (status.bytes_read, status.bytes_written, 0)
                 }
-                Ending::Flushed | Ending::Finished => {
+                Ending::Flushed | Ending::Apart | Ending::Finished => {
                     let mut room = OutBuffer::around(&mut out[begin..]);
                     let left = match ending {
                         Ending::Finished => self.0.finish(&mut room, false),

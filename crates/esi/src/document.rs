@@ -71,6 +71,15 @@ impl Document {
         count(&self.pieces)
     }
 
+    /// All texts, those in alternatives too, in the order in which they stand.
+    pub fn texts(&self) -> Vec<Range<u64>> {
+        let mut texts = Vec::new();
+        push_texts(&self.pieces, &mut texts);
+        // The second of two branches may stand before the first.
+        texts.sort_unstable_by_key(|text| text.start);
+        texts
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         heap_bytes(&self.pieces)
@@ -87,6 +96,23 @@ fn count(pieces: &[Piece]) -> usize {
         }
     };
     pieces.iter().map(of).sum()
+}
+
+fn push_texts(pieces: &[Piece], texts: &mut Vec<Range<u64>>) {
+    for piece in pieces {
+        match piece {
+            Piece::Text(range) => texts.push(range.clone()),
+            Piece::Include(_) | Piece::Variable(_) => {}
+            Piece::Try { attempt, except } => {
+                push_texts(attempt, texts);
+                push_texts(except, texts);
+            }
+            Piece::Choose { whens, otherwise } => {
+                whens.iter().for_each(|when| push_texts(&when.pieces, texts));
+                push_texts(otherwise, texts);
+            }
+        }
+    }
 }
 
 fn heap_bytes(pieces: &[Piece]) -> usize {

@@ -144,6 +144,10 @@ impl Scanner {
             self.complain(true, open.without_end());
             self.put(open.into_piece());
         }
+        if !self.document.has_esi {
+            // Such as `<!--esi` that has no end: all of it is text, as in Varnish.
+            self.document.pieces = Vec::from_iter((self.at > 0).then_some(Piece::Text(0..self.at)));
+        }
         self.document
     }
 
@@ -227,6 +231,7 @@ impl Scanner {
     fn maybe_comment_end(&mut self, bytes: &[u8]) -> Option<usize> {
         if bytes.starts_with(COMMENT_END) {
             self.ends_comment = false;
+            self.document.has_esi = true;
             return Some(self.mark(COMMENT_END.len(), false));
         }
         if COMMENT_END.starts_with(bytes) { None } else { Some(self.mark(1, true)) }
@@ -285,7 +290,6 @@ impl Scanner {
                     self.complain(true, "ESI 1.0 Nested <!--esi element in <esi:remove>");
                 }
                 self.ends_comment = true;
-                self.document.has_esi = true;
                 Some(self.mark(length, false))
             }
             Beginning::Esi | Beginning::EsiEnd => {

@@ -179,7 +179,10 @@ fn what_is_no_xml_goes_out_as_it_is() {
 fn a_text_without_esi_is_known_as_such() {
     let has_esi = |text: &str| scan(VARNISH, text.as_bytes(), 5).has_esi;
     assert!(!has_esi("") && !has_esi("<p>a</p>") && !has_esi("<!-- esi -->"));
-    assert!(has_esi("<esi:remove></esi:remove>") && has_esi("<!--esi a-->") && has_esi("<!--esi a"));
+    assert!(has_esi("<esi:remove></esi:remove>") && has_esi("<!--esi a-->"));
+    assert!(!has_esi("<p><!--esi a"), "without its end it is none");
+    check(VARNISH, "<p><!--esi a<b>", "<p><!--esi a<b>");
+    check(VARNISH, "<p><!--esi a<esi:comment text=\"\"/>", "<p> a");
 }
 
 #[test]

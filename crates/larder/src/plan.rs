@@ -102,6 +102,7 @@ impl Default for Plan {
                 debug: false,
                 as_varnishd: false,
                 accepts_h2c: false,
+                http2_short_frames: false,
                 hsts: None,
             },
             workers: None,

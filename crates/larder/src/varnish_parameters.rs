@@ -86,6 +86,8 @@ const LIMITS: &[(&str, Effect)] = &[
     ),
     ("idle_send_timeout", PositiveTime(|plan, time| plan.settings.limits.send_timeout = time)),
     ("h2_max_concurrent_streams", Count(1..=1_000, |plan, n| plan.settings.limits.http2_streams_max = n as u32)),
+    // All else that it names is about the insides of varnishd.
+    ("debug", Text(|plan, words| plan.settings.http2_short_frames = has_feature(words, "h2_nocheck"))),
     // What else it names larder does without a switch, or not at all.
     (
         "feature",
@@ -150,7 +152,6 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("cli_timeout", CLI),
     ("clock_step", Nothing("larder's freshness does not count on the time of day")),
     ("critbit_cooloff", DEBUG),
-    ("debug", DEBUG),
     ("experimental", DEBUG),
     ("fetch_chunksize", Nothing("larder's blocks are of fixed sizes")),
     ("fetch_maxchunksize", Nothing("larder's blocks are of fixed sizes")),

@@ -44,6 +44,8 @@ mod documented_examples;
 mod dry_run_and_real;
 #[path = "program/esi_inputs.rs"]
 mod esi_inputs;
+#[path = "program/esi_rounds.rs"]
+mod esi_rounds;
 #[path = "program/fake_http2.rs"]
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]

@@ -47,6 +47,8 @@ pub(crate) enum AnswerBody {
         text: Box<AnswerBody>,
         page: Arc<EsiPage>,
         includer: Rc<dyn Includer>,
+        /// It is joined of pieces of gzips.
+        in_gzip: bool,
     },
     /// Another, through filters. Its length is that of what comes out, if that is known.
     Filtered {
@@ -117,8 +119,8 @@ impl AnswerBody {
             AnswerBody::Bytes(body) => BodySource::Bytes(body).into(),
             AnswerBody::Chunks(read) => BodySource::Chunks(read).into(),
             AnswerBody::Origin(body) => BodySource::Origin(body).into(),
-            AnswerBody::Assembled { text, page, includer } => {
-                BodySource::Assembled(Box::new(Assembly::new(text.whole(), page, includer))).into()
+            AnswerBody::Assembled { text, page, includer, in_gzip } => {
+                BodySource::Assembled(Box::new(Assembly::new(text.whole(), page, includer, in_gzip))).into()
             }
             AnswerBody::Filtered { body, work, length } => {
                 BodySource::Filtered(Box::new(FilteredSource::new(body.whole(), work, length))).into()

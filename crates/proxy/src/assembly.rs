@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cache::EsiPage;
+use coding::TextSum;
 use esi::{Include, Piece, Variables, When};
 
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::included::{Fragment, IncludedAnswer, IncludedBody};
+use crate::page_in_gzip::{self, PageInGzip};
 use crate::send_outcome::End;
 use crate::wait_budget::WaitBudget;
 
@@ -58,6 +60,8 @@ pub(crate) struct Assembly {
     at: u64,
     page: Arc<EsiPage>,
     includer: Rc<dyn Includer>,
+    /// Text and parts are pieces of a gzip.
+    in_gzip: Option<PageInGzip>,
     bounds: PageBounds,
     /// How much has gone out.
     gone: u64,
@@ -119,10 +123,28 @@ enum Now {
 }
 
 impl Assembly {
-    pub(crate) fn new(text: Body, page: Arc<EsiPage>, includer: Rc<dyn Includer>) -> Assembly {
+    /// `in_gzip`: the text is the gzip that it is stored as, and the whole becomes one.
+    pub(crate) fn new(text: Body, page: Arc<EsiPage>, includer: Rc<dyn Includer>, in_gzip: bool) -> Assembly {
+        let in_gzip = in_gzip.then(PageInGzip::default);
         let (bounds, frames) = (includer.bounds(), vec![Frame::new(Branch::Page)]);
         let (wait, taken) = (WaitBudget::new(bounds.wait_max), VecDeque::new());
-        Assembly { text, taken, at: 0, page, includer, bounds, gone: 0, wait, frames, now: Now::Next }
+        Assembly { text, taken, at: 0, page, includer, in_gzip, bounds, gone: 0, wait, frames, now: Now::Next }
+    }
+
+    /// Of a page in gzip: it is a piece of another.
+    pub(crate) fn into_piece(mut self: Box<Self>) -> Result<Box<Assembly>, Box<Assembly>> {
+        match &mut self.in_gzip {
+            Some(in_gzip) => {
+                in_gzip.becomes_piece();
+                Ok(self)
+            }
+            None => Err(self),
+        }
+    }
+
+    /// Of a page in gzip that has ended: that of its text.
+    pub(crate) fn sum(&self) -> TextSum {
+        self.in_gzip.as_ref().map(PageInGzip::sum).unwrap_or_default()
     }
 
     /// Puts the next bytes into the queue, or says what there is instead.
@@ -138,11 +160,15 @@ impl Assembly {
     }
 
     fn poll_next(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<BodyEvent> {
+        if self.in_gzip.as_mut().is_some_and(|in_gzip| in_gzip.begin(queue)) {
+            return Poll::Ready(BodyEvent::More);
+        }
         loop {
             self.begin_ahead();
             let event = match &mut self.now {
                 Now::Next => match self.go_on() {
                     true => None,
+                    false if self.in_gzip.as_mut().is_some_and(|in_gzip| in_gzip.end(queue)) => Some(BodyEvent::More),
                     false => Some(BodyEvent::End(None)),
                 },
                 Now::Text(_) => ready!(self.poll_text(queue, cx)),
@@ -150,7 +176,13 @@ impl Assembly {
                     let value = std::mem::take(value);
                     self.now = Now::Next;
                     (!value.is_empty()).then(|| {
-                        queue.push_back(value);
+                        match &mut self.in_gzip {
+                            Some(in_gzip) => {
+                                in_gzip.add(TextSum::of(&value));
+                                page_in_gzip::push_stored(queue, &value);
+                            }
+                            None => queue.push_back(value),
+                        }
                         BodyEvent::More
                     })
                 }
@@ -190,7 +222,7 @@ impl Assembly {
         };
         frame.next += 1;
         match piece {
-            Piece::Text(range) => self.now = Now::Text(range.clone()),
+            Piece::Text(range) => self.now = Now::Text(self.begin_text(&page, range.clone())),
             Piece::Include(Include { alt, has_variables, goes_on, .. }) => {
                 let begun = frame.begun.pop_front().unwrap_or(AskedInclude::Failed);
                 let alt = alt.clone().map(|alt| (alt, *has_variables));
@@ -211,6 +243,19 @@ impl Assembly {
             }
         }
         true
+    }
+
+    /// Where a text of the page lies in what it is stored as.
+    fn begin_text(&mut self, page: &EsiPage, range: Range<u64>) -> Range<u64> {
+        let Some(in_gzip) = &mut self.in_gzip else { return range };
+        match page.gzip_piece(range.start) {
+            Some(piece) => {
+                in_gzip.add(piece.sum);
+                piece.coded.clone()
+            }
+            // Behind all that there is: it breaks off there.
+            None => u64::MAX - 1..u64::MAX,
+        }
     }
 
     /// Asks for all that the innermost list includes.
@@ -298,8 +343,12 @@ impl Assembly {
         let (before, ended) = (queue.len(), ready!(body.poll_included(queue, cx)));
         *bytes += queue.iter().skip(before).map(|piece| piece.len() as u64).sum::<u64>();
         let Some(end) = ended else { return Poll::Ready(Some(BodyEvent::More)) };
+        let sum = body.sum();
         let mut is_needed = self.includer.judges();
         if let Now::Flowing { fragment, bytes, goes_on, .. } = std::mem::replace(&mut self.now, Now::Next) {
+            if let Some(in_gzip) = &mut self.in_gzip {
+                in_gzip.add(sum);
+            }
             fragment.finish(end, bytes);
             is_needed &= !goes_on;
         }

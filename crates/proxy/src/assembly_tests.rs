@@ -3,11 +3,15 @@
 use std::cell::RefCell;
 use std::task::Waker;
 
+use cache::PagePiece;
+use coding::{Coding, PieceEncoder};
 use esi::{Options, Scanner, VariableName};
 
 use super::*;
 use crate::body::BodySource;
-use crate::included::{self, IncludedClient};
+use crate::coding_threads::CodingThreads;
+use crate::included::{self, IncludedClient, PageForm, PieceMaking};
+use crate::part_in_gzip;
 
 const BOUNDS: PageBounds = PageBounds { ahead_max: 8, bytes_max: 1 << 20, wait_max: Duration::from_secs(600) };
 
@@ -24,7 +28,7 @@ impl Includer for TestedParts {
         if src == "/refused" {
             return None;
         }
-        let (client, fragment) = included::pair();
+        let (client, fragment) = included::pair(PageForm::Text);
         self.all.borrow_mut().push((src, Some(client)));
         Some(fragment)
     }
@@ -57,22 +61,34 @@ impl TestedParts {
         self.all.borrow().iter().map(|(src, _)| src.clone()).collect()
     }
 
-    /// The answer to the first that was asked for there and has none yet.
-    fn answer(&self, src: &str, status: u16, body: &str) {
+    /// Whose answer is still to come, the first of those that were asked for there.
+    fn client(&self, src: &str) -> IncludedClient {
         let mut all = self.all.borrow_mut();
         let (_, client) = all.iter_mut().find(|(asked, client)| asked == src && client.is_some()).expect("asked");
-        let mut client = client.take().unwrap();
+        client.take().unwrap()
+    }
+
+    fn answer(&self, src: &str, status: u16, body: &str) {
+        let mut client = self.client(src);
         let body = Box::new(Body::from(BodySource::Bytes(body.to_owned().into())));
         tokio::task::spawn_local(async move { client.send(IncludedAnswer { status, body }).await });
+    }
+
+    /// The same for a page in gzip.
+    fn answer_in_gzip(&self, src: &str, body: Body, is_gzip: bool) {
+        let mut client = self.client(src);
+        let by = PieceMaking { threads: Arc::new(CodingThreads::none()), counters: Arc::default() };
+        let body = part_in_gzip::of(body, is_gzip, &PageForm::Gzip(by));
+        tokio::task::spawn_local(async move { client.send(IncludedAnswer { status: 200, body }).await });
     }
 }
 
 fn assembly(text: &str, asked: &Rc<TestedParts>) -> Assembly {
     let mut scanner = Scanner::new(Options { has_variables: true, ..Options::default() });
     scanner.push(text.as_bytes());
-    let page = EsiPage { document: scanner.finish(), is_gzipped: false };
+    let page = EsiPage { document: scanner.finish(), in_gzip: None };
     let text = BodySource::Bytes(Bytes::copy_from_slice(text.as_bytes())).into();
-    Assembly::new(text, Arc::new(page), Rc::clone(asked) as Rc<dyn Includer>)
+    Assembly::new(text, Arc::new(page), Rc::clone(asked) as Rc<dyn Includer>, false)
 }
 
 /// What goes out until something is waited for, and whether that was the end.
@@ -243,4 +259,94 @@ fn a_page_breaks_off_when_it_has_waited_for_so_long() {
         });
         assert!(matches!(ended.await, BodyEvent::Broken(End::Cut(WAITED_TOO_LONG))));
     });
+}
+
+/// The same page, its text stored in gzip.
+fn assembly_in_gzip(text: &str, asked: &Rc<TestedParts>) -> Assembly {
+    let mut scanner = Scanner::new(Options { has_variables: true, ..Options::default() });
+    scanner.push(text.as_bytes());
+    let document = scanner.finish();
+    let (mut encoder, mut gzip, mut pieces, mut at) = (PieceEncoder::new(6), Vec::new(), Vec::new(), 0);
+    for range in document.texts() {
+        let (from, to) = (range.start as usize, range.end as usize);
+        encoder.between(&text.as_bytes()[at..from], &mut gzip).unwrap();
+        let piece = encoder.piece(&text.as_bytes()[from..to], &mut gzip).unwrap();
+        pieces.push(PagePiece { text_at: range.start, gzip: piece });
+        at = to;
+    }
+    encoder.between(&text.as_bytes()[at..], &mut gzip).unwrap();
+    encoder.finish(&mut gzip).unwrap();
+    let page = EsiPage { document, in_gzip: Some(pieces) };
+    let text = BodySource::Bytes(gzip.into()).into();
+    Assembly::new(text, Arc::new(page), Rc::clone(asked) as Rc<dyn Includer>, true)
+}
+
+fn ungzipped(gzip: &[u8]) -> String {
+    let (mut decoder, mut out) = (coding::Decoder::new(Coding::Gzip, coding::Bounds::NONE).unwrap(), Vec::new());
+    assert_eq!(decoder.decode(gzip, 1 << 20, &mut out).unwrap().taken, gzip.len());
+    decoder.finish().unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// All that goes out.
+fn pull_bytes(assembly: &mut Assembly, out: &mut Vec<u8>) -> Option<Option<End>> {
+    let (mut queue, mut cx) = (VecDeque::new(), Context::from_waker(Waker::noop()));
+    let ended = loop {
+        match assembly.poll(&mut queue, &mut cx) {
+            Poll::Ready(BodyEvent::More) => {}
+            Poll::Ready(BodyEvent::End(_)) => break Some(None),
+            Poll::Ready(BodyEvent::Broken(end)) => break Some(Some(end)),
+            Poll::Ready(BodyEvent::Pages) => unreachable!("bytes are asked for"),
+            Poll::Pending => break None,
+        }
+    };
+    out.extend(queue.iter().flat_map(|piece| piece.to_vec()));
+    ended
+}
+
+#[test]
+fn a_page_in_gzip_is_joined_of_pieces_of_gzips() {
+    play(async {
+        let asked = TestedParts::new(8, false);
+        let text = "a<esi:include src=\"/gzip\"/><esi:remove>x</esi:remove>b<esi:vars>$(HTTP_COOKIE{id})</esi:vars>\
+                    <esi:include src=\"/plain\"/><esi:include src=\"/page\"/><esi:include src=\"/gzip\"/>c";
+        let mut page = assembly_in_gzip(text, &asked);
+        let mut out = Vec::new();
+        assert_eq!(pull_bytes(&mut page, &mut out), None);
+        let inner = assembly_in_gzip("<esi:include src=\"/deep\"/>[inner]", &asked);
+        let mut gzip = Vec::new();
+        let mut encoder = coding::Encoder::new(Coding::Gzip, 9).unwrap();
+        encoder.encode(b"[gzip]", &mut gzip).unwrap();
+        encoder.finish(&mut gzip).unwrap();
+        let gzip = || Body::from(BodySource::Bytes(gzip.clone().into()));
+        asked.answer_in_gzip("/gzip", gzip(), true);
+        asked.answer_in_gzip("/plain", BodySource::Bytes(Bytes::from_static(b"[plain]")).into(), false);
+        asked.answer_in_gzip("/page", BodySource::Assembled(Box::new(inner)).into(), true);
+        asked.answer_in_gzip("/gzip", gzip(), true);
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+            pull_bytes(&mut page, &mut out);
+        }
+        asked.answer_in_gzip("/deep", gzip(), true);
+        tokio::task::yield_now().await;
+        assert_eq!(pull_bytes(&mut page, &mut out), Some(None));
+        assert_eq!(ungzipped(&out), "a[gzip]b&lt;7&gt;[plain][gzip][inner][gzip]c");
+        // Of the page within there is no second head.
+        assert_eq!(out.windows(3).filter(|bytes| bytes == &[0x1f, 0x8b, 8]).count(), 1);
+    });
+}
+
+#[test]
+fn a_part_that_is_no_gzip_breaks_a_page_in_gzip_off_where_failures_count() {
+    for (judges, expect) in [(true, Some(Some(End::Cut(INCLUDE_FAILED)))), (false, Some(None))] {
+        play(async {
+            let asked = TestedParts::new(8, judges);
+            let mut page = assembly_in_gzip("a<esi:include src=\"/1\"/>b", &asked);
+            let mut out = Vec::new();
+            pull_bytes(&mut page, &mut out);
+            asked.answer_in_gzip("/1", BodySource::Bytes(Bytes::from_static(b"<html>")).into(), true);
+            tokio::task::yield_now().await;
+            assert_eq!(pull_bytes(&mut page, &mut out), expect);
+        });
+    }
 }

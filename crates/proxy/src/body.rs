@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use cache::{BodyPiece, Follower};
+use cache::{BodyPiece, Follower, Object};
 use message::Fields;
 
 use crate::assembly::Assembly;
@@ -164,6 +164,26 @@ impl Body {
             | BodySource::Chunks(_)
             | BodySource::Assembled(_)
             | BodySource::Broken(_) => RestOfBody::Queued,
+        }
+    }
+
+    /// The object that it is all of, from its beginning, if it lies in memory.
+    pub(crate) fn all_of_object(&self) -> Option<&Arc<Object>> {
+        match &self.source {
+            BodySource::Held { held: HeldBody::Object(object), from: 0, to }
+                if *to == object.length() && object.has_whole_body() =>
+            {
+                Some(object)
+            }
+            _ => None,
+        }
+    }
+
+    /// A page in gzip, to be a piece of another; else the body as it was.
+    pub(crate) fn into_page_in_gzip(self) -> Result<Box<Assembly>, Body> {
+        match self.source {
+            BodySource::Assembled(page) => page.into_piece().map_err(|page| BodySource::Assembled(page).into()),
+            source => Err(source.into()),
         }
     }
 

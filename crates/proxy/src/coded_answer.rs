@@ -172,8 +172,10 @@ pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer 
     let request = tx.head.request();
     let Some(compression) = tx.site.compression_of(&request, tx.backend) else { return answer };
     // Files have their codings beside them, and what has gone through filters is in the one that it is to be in.
-    let is_of_origin =
-        matches!(answer.body, AnswerBody::Object { .. } | AnswerBody::Follower { .. } | AnswerBody::Origin(_));
+    let is_of_origin = matches!(
+        answer.body,
+        AnswerBody::Object { .. } | AnswerBody::Follower { .. } | AnswerBody::Origin(_) | AnswerBody::Assembled { .. }
+    );
     if !is_of_origin || answer.body.is_bodiless_answer() {
         return answer;
     }

@@ -159,6 +159,7 @@ counters! {
     esi_errors: Total, "Includes and other ESI that could not be read";
     esi_warnings: Total, "ESI that was read, and is not as it should be";
     codings_checked: Total, "Gzipped bodies that were checked on their way into the store";
+    gzips_cut: Total, "Gzipped bodies that were read to be joined with a page";
     log_lines: Total, "Access log lines written";
     log_lines_lost: Total, "Access log lines dropped because the log could not keep up";
 }

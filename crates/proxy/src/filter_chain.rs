@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
-use coding::{Bounds, Coding, Decoder, DictionarySource, Encoder, Flaw};
+use coding::{Bounds, Coding, Decoder, DictionarySource, Encoder, Flaw, GzipCutter, GzipMarks};
 
 use crate::counters::CoreCounters;
 use crate::filter_turn::{FilterTurn, instructions_per_byte, is_put_off};
@@ -24,6 +24,8 @@ pub(crate) enum FilterKind {
     Delta(Coding, u8),
     /// Lets everything by, and sees whether it is in the coding that it says.
     Check(Coding),
+    /// Makes of a gzip a piece for a page in gzip.
+    Cut,
 }
 
 impl FilterKind {
@@ -34,6 +36,8 @@ impl FilterKind {
             // Of the dictionary there are tables like those of the text, and the text is the longer by it.
             FilterKind::Delta(coding, level) => 2 * coding::encoder_bytes(coding, level, length),
             FilterKind::Decode(coding) | FilterKind::Check(coding) => coding::decoder_bytes(coding),
+            // It remembers no text, only codes: less than who decodes.
+            FilterKind::Cut => coding::decoder_bytes(Coding::Gzip),
         }
     }
 
@@ -60,6 +64,9 @@ impl fmt::Display for FilterFault {
                 write!(f, "a body cannot be made {} by a dictionary: {}", coding.name(), self.flaw)
             }
             FilterKind::Encode(coding, _) => write!(f, "a body cannot be made {}: {}", coding.name(), self.flaw),
+            FilterKind::Cut => {
+                write!(f, "a part that is said to be gzip cannot be joined with its page: {}", self.flaw)
+            }
         }
     }
 }
@@ -129,6 +136,7 @@ struct FilterStage {
 enum Codec {
     Decoder(Decoder),
     Encoder(Encoder),
+    Cutter(Box<GzipCutter>),
 }
 
 impl FilterChain {
@@ -178,6 +186,7 @@ impl FilterChain {
                 FilterKind::Encode(..) | FilterKind::Delta(..) => &counters.bodies_encoded,
                 FilterKind::Decode(_) => &counters.bodies_decoded,
                 FilterKind::Check(_) => &counters.codings_checked,
+                FilterKind::Cut => &counters.gzips_cut,
             };
             counter.add(1);
         }
@@ -207,6 +216,14 @@ impl FilterChain {
     /// Bytes that were pushed and not worked on.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.inbox.iter().chain(self.stages.iter().map(|stage| &stage.input)).map(Bytes::len).sum()
+    }
+
+    /// Where the last filter cut the gzip that went through it, now that all of it has. `None`: that cut none.
+    pub(crate) fn gzip_marks(&self) -> Option<GzipMarks> {
+        match &self.stages.last()?.codec {
+            Codec::Cutter(cutter) => cutter.finish().ok()?,
+            Codec::Decoder(_) | Codec::Encoder(_) => None,
+        }
     }
 
     /// What went through each filter so far.
@@ -269,15 +286,11 @@ fn pull(
 impl FilterStage {
     fn new(kind: FilterKind, bounds: Bounds, text_bytes: Option<u64>) -> Result<FilterStage, FilterFault> {
         let codec = match kind {
-            FilterKind::Decode(coding) => Decoder::new(coding, bounds).map(Codec::Decoder),
-            // What nobody is given may become as long as it likes.
-            FilterKind::Check(coding) => {
-                let bounds = Bounds { is_one_text: bounds.is_one_text, ..Bounds::NONE };
-                Decoder::new(coding, bounds).map(Codec::Decoder)
-            }
+            FilterKind::Decode(coding) | FilterKind::Check(coding) => Decoder::new(coding, bounds).map(Codec::Decoder),
             FilterKind::Encode(coding, level) => Encoder::for_text(coding, level, text_bytes).map(Codec::Encoder),
             // It is nothing without a dictionary.
             FilterKind::Delta(..) => Err(Flaw::Unready),
+            FilterKind::Cut => Ok(Codec::Cutter(Box::default())),
         };
         FilterStage::of(kind, codec)
     }
@@ -311,7 +324,9 @@ impl FilterStage {
     fn cost_of_work(&self) -> u64 {
         match self.codec {
             Codec::Decoder(_) => self.cost_of(FILTER_PIECE_BYTES as u64),
-            Codec::Encoder(_) => self.cost_of(self.put_off + self.input.len().min(FILTER_PIECE_BYTES) as u64),
+            Codec::Encoder(_) | Codec::Cutter(_) => {
+                self.cost_of(self.put_off + self.input.len().min(FILTER_PIECE_BYTES) as u64)
+            }
         }
     }
 
@@ -336,6 +351,11 @@ impl FilterStage {
                 if !is_put_off(self.kind) || !out.is_empty() {
                     self.spend_put_off(turn);
                 }
+            }
+            Codec::Cutter(cutter) => {
+                let piece = self.input.split_to(self.input.len().min(FILTER_PIECE_BYTES));
+                cutter.cut(&piece, &mut out)?;
+                turn.spend(self.cost_of(piece.len() as u64));
             }
         }
         Ok(self.said(out))
@@ -367,6 +387,7 @@ impl FilterStage {
         match &mut self.codec {
             Codec::Decoder(decoder) => decoder.finish()?,
             Codec::Encoder(encoder) => encoder.finish(&mut out)?,
+            Codec::Cutter(cutter) => drop(cutter.finish()?),
         }
         self.spend_put_off(turn);
         Ok(self.said(out))
@@ -429,6 +450,24 @@ mod tests {
     }
 
     #[test]
+    fn a_gzip_is_cut_for_a_page_as_it_comes() {
+        let text = b"again and again and again, ".repeat(5_000);
+        let zipped = through(&[GZIP], &[&text]).unwrap();
+        let piece = through(&[FilterKind::Cut], &[&zipped[..9], &zipped[9..100], &zipped[100..]]).unwrap();
+        let sum = coding::TextSum::of(&text);
+        let page = [&coding::GZIP_HEAD[..], &piece, &piece, &coding::page_end(sum.followed_by(sum))].concat();
+        assert!(through(&[GUNZIP], &[&page]) == Ok(text.repeat(2)));
+        let mut cutting = chain(&[FilterKind::Cut]);
+        cutting.push(zipped.into());
+        cutting.end();
+        while pull(&mut cutting, false).unwrap() != Filtered::End {}
+        assert_eq!(cutting.gzip_marks().map(|marks| marks.sum), Some(sum));
+        assert_eq!(chain(&[GUNZIP]).gzip_marks(), None);
+        let fault = FilterFault { filter: FilterKind::Cut, flaw: Flaw::Corrupt };
+        assert_eq!(through(&[FilterKind::Cut], &[b"<html>"]), Err(fault));
+    }
+
+    #[test]
     fn an_empty_body_becomes_an_empty_text_in_its_coding() {
         let zipped = through(&[GZIP], &[]).unwrap();
         assert_eq!(zipped[..2], [0x1f, 0x8b]);
@@ -445,6 +484,13 @@ mod tests {
             assert_eq!(through(&[filter], &[&zipped[..12]]), fault(Flaw::Truncated));
             assert_eq!(through(&[filter], &[&zipped, b"junk"]), fault(Flaw::JunkBehind));
         }
+        let mut bomb = Vec::new();
+        let mut encoder = Encoder::new(Coding::Gzip, 9).unwrap();
+        (0..600).for_each(|_| encoder.encode(&[0; 32 << 10], &mut bomb).unwrap());
+        encoder.finish(&mut bomb).unwrap();
+        let check = FilterKind::Check(Coding::Gzip);
+        let fault = FilterFault { filter: check, flaw: Flaw::TooDense };
+        assert_eq!(through(&[check], &[&bomb]), Err(fault), "who is given it is given a bomb");
         let said = FilterFault { filter: GUNZIP, flaw: Flaw::Truncated }.to_string();
         assert_eq!(said, "a body that is said to be gzip cannot be read: it ends too early");
     }

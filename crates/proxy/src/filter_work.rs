@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use coding::{Bounds, Flaw};
+use coding::{Bounds, Flaw, GzipMarks};
 
 use crate::coder_account::CoderCharge;
 use crate::coding_threads::{CodingJob, CodingThreads};
@@ -185,6 +185,14 @@ impl FilterWork {
     #[cfg(test)]
     pub(crate) fn made_bytes(&self) -> usize {
         self.made.iter().map(Bytes::len).sum()
+    }
+
+    /// See [`FilterChain::gzip_marks`].
+    pub(crate) fn gzip_marks(&self) -> Option<GzipMarks> {
+        match &self.chain {
+            ChainAt::Core(chain) => chain.gzip_marks(),
+            ChainAt::Thread(_) | ChainAt::Lost => None,
+        }
     }
 
     /// What went through each filter so far.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use coding::GzipMarks;
 use message::Fields;
 
 use crate::body::{Body, BodyEvent, Wanted};
@@ -36,6 +37,11 @@ impl FilteredSource {
     /// So many bytes from there, of what comes out.
     pub(crate) fn seek(&mut self, from: u64, length: u64) {
         (self.skip, self.left) = (from, Some(length));
+    }
+
+    /// See [`FilterChain::gzip_marks`](crate::filter_chain::FilterChain::gzip_marks).
+    pub(crate) fn gzip_marks(&self) -> Option<GzipMarks> {
+        self.work.gzip_marks()
     }
 
     pub(crate) fn body(&self) -> &Body {

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use message::{Fields, Version};
 use wire::http2::{ConnectionEvent, Http2Connection, Http2Options, Http2Request, StreamId};
+use wire::limits::{FRAME_PAYLOAD_BYTES_MIN, UNCHECKED_FRAME_PAYLOAD_BYTES_MIN};
 use wire::{ReceivedRequest, Refusal};
 
 use crate::access_log::CacheVerdict;
@@ -22,13 +23,13 @@ use crate::extended_connect;
 use crate::http2_outbox::Http2Outbox;
 use crate::http2_streams::Http2Streams;
 use crate::instant_stream::InstantStream;
-use crate::limits::Limits;
 use crate::linger;
 use crate::peer::Peer;
 use crate::records::request_records;
 use crate::records::session_records::SessionEnd;
 use crate::records::task_records::TaskRecords;
 use crate::request_source::Opened;
+use crate::settings::Settings;
 use crate::slots::{CloseReason, Phase};
 use crate::tls_facts::TlsFacts;
 use crate::transaction::{Step, Transaction, log, story, synthesis};
@@ -58,7 +59,7 @@ struct Serving {
 /// Serves a connection of which nothing has been read but what is pending.
 pub(crate) async fn run(connection: &mut Connection) {
     let core = Rc::clone(&connection.core);
-    let machine = Http2Connection::of_client(&options(&core.site_ref().settings.limits, connection));
+    let machine = Http2Connection::of_client(&options(&core.site_ref().settings, connection));
     // The connection's own: a program that says how long it may be idle says so there.
     let made = || Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
     let addresses = Rc::clone(connection.addresses.get_or_insert_with(made));
@@ -85,7 +86,8 @@ pub(crate) async fn run(connection: &mut Connection) {
     linger::close(connection).await;
 }
 
-fn options<'l>(limits: &'l Limits, connection: &Connection) -> Http2Options<'l> {
+fn options<'l>(settings: &'l Settings, connection: &Connection) -> Http2Options<'l> {
+    let limits = &settings.limits;
     Http2Options {
         head_limits: &limits.request_head,
         trailer_limits: &limits.chunked,
@@ -94,6 +96,10 @@ fn options<'l>(limits: &'l Limits, connection: &Connection) -> Http2Options<'l> 
         streams_max: limits.http2_streams_max,
         // In place of varnishd, and of a forward proxy, what pipes and tunnels carry is HTTP/1.
         extended_connect: !connection.is_varnishd_s() && !connection.asker().asks_proxy(),
+        peer_frame_bytes_min: match settings.http2_short_frames {
+            true => UNCHECKED_FRAME_PAYLOAD_BYTES_MIN,
+            false => FRAME_PAYLOAD_BYTES_MIN,
+        },
     }
 }
 
@@ -166,7 +172,7 @@ impl Serving {
         }
         let core = Rc::clone(&self.core);
         let site = core.site();
-        let options = options(&site.settings.limits, connection);
+        let options = options(&site.settings, connection);
         let mut heads = core.http2_heads.borrow_mut();
         let (mut at, now_ms) = (0, deadline_now_ms());
         loop {

@@ -5,10 +5,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use coding::TextSum;
 
+use crate::coding_threads::CodingThreads;
+use crate::counters::CoreCounters;
 use crate::send_outcome::{End, SendOutcome};
 
 /// What a page takes of an answer.
@@ -21,6 +25,26 @@ pub(crate) struct IncludedAnswer {
 pub(crate) trait IncludedBody {
     /// Puts the next bytes into the queue, or says how the body ended.
     fn poll_included(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<Option<End>>;
+
+    /// What it adds to the text of a page in gzip, now that it has ended.
+    fn sum(&self) -> TextSum {
+        TextSum::default()
+    }
+}
+
+/// In what form a page takes its parts.
+#[derive(Clone)]
+pub(crate) enum PageForm {
+    Text,
+    /// As pieces of a gzip.
+    Gzip(PieceMaking),
+}
+
+/// What makes pieces of what is a gzip already.
+#[derive(Clone)]
+pub(crate) struct PieceMaking {
+    pub(crate) threads: Arc<CodingThreads>,
+    pub(crate) counters: Arc<CoreCounters>,
 }
 
 #[derive(Default)]
@@ -36,14 +60,19 @@ struct Handover {
 }
 
 /// The transaction's end.
-pub(crate) struct IncludedClient(Rc<RefCell<Handover>>);
+pub(crate) struct IncludedClient {
+    handover: Rc<RefCell<Handover>>,
+    /// What the page takes.
+    pub(crate) form: PageForm,
+}
 
 /// The page's end. Dropped, the transaction has lost its client.
 pub(crate) struct Fragment(Rc<RefCell<Handover>>);
 
-pub(crate) fn pair() -> (IncludedClient, Fragment) {
+/// `form`: what the page takes.
+pub(crate) fn pair(form: PageForm) -> (IncludedClient, Fragment) {
     let handover = Rc::new(RefCell::new(Handover::default()));
-    (IncludedClient(Rc::clone(&handover)), Fragment(handover))
+    (IncludedClient { handover: Rc::clone(&handover), form }, Fragment(handover))
 }
 
 fn wake(waker: &mut Option<Waker>) {
@@ -56,12 +85,12 @@ impl IncludedClient {
     /// Hands the answer over, and waits until the page has sent all that it wants of it.
     pub(crate) async fn send(&mut self, answer: IncludedAnswer) -> SendOutcome {
         {
-            let mut handover = self.0.borrow_mut();
+            let mut handover = self.handover.borrow_mut();
             handover.answer = Some(answer);
             wake(&mut handover.page);
         }
         poll_fn(|cx| {
-            let mut handover = self.0.borrow_mut();
+            let mut handover = self.handover.borrow_mut();
             if let Some(outcome) = handover.outcome {
                 return Poll::Ready(outcome);
             }
@@ -76,7 +105,7 @@ impl IncludedClient {
 
     /// Does nobody want the answer any more? If not, the task is woken when that is so.
     pub(crate) fn has_left(&self, cx: &Context<'_>) -> bool {
-        let mut handover = self.0.borrow_mut();
+        let mut handover = self.handover.borrow_mut();
         handover.transaction = Some(cx.waker().clone());
         handover.page_has_left
     }
@@ -84,7 +113,7 @@ impl IncludedClient {
 
 impl Drop for IncludedClient {
     fn drop(&mut self) {
-        let mut handover = self.0.borrow_mut();
+        let mut handover = self.handover.borrow_mut();
         handover.transaction_is_over = true;
         wake(&mut handover.page);
     }

@@ -46,6 +46,7 @@
 //!     debug: false,
 //!     as_varnishd: false,
 //!     accepts_h2c: false,
+//!     http2_short_frames: false,
 //!     hsts: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
@@ -154,9 +155,11 @@ mod origin_streams;
 mod outgoing;
 mod pace;
 mod page_budget;
+mod page_in_gzip;
 mod page_parts;
 mod page_variables;
 mod parsed_request;
+mod part_in_gzip;
 mod part_maker;
 mod peer;
 mod plain_socket;

@@ -205,7 +205,7 @@ impl Default for Limits {
             origin_idle_timeout: Duration::from_secs(4),
             origin_ping_timeout: Duration::from_secs(10),
             origin_streams_max: wire::limits::STREAMS_MAX,
-            esi_ahead_max: 16,
+            esi_ahead_max: 32,
             dictionary_bytes_max: coding::limits::DICTIONARY_BYTES_MAX,
             dictionary_versions_max: 8,
             dictionaries_bytes_max: 32 << 20,

@@ -13,7 +13,7 @@ use cache::Cache;
 use hashbrown::HashMap;
 use message::{Fields, Method, Scheme};
 use wire::http2::{ConnectionError, ConnectionEvent, ErrorCode, HeadArena, Http2Connection, Http2Options, StreamId};
-use wire::limits::{ChunkedLimits, HeadLimits};
+use wire::limits::{ChunkedLimits, FRAME_PAYLOAD_BYTES_MIN, HeadLimits};
 
 use crate::http2_streams::{Came, Http2Streams, Queued, take_control};
 use crate::limits::{ORIGIN_UNTAKEN_BYTES_MAX, STREAM_FRAMED_BYTES_MAX};
@@ -38,6 +38,7 @@ impl OriginTerms {
             believes_scheme: false,
             streams_max: self.streams_max,
             extended_connect: false,
+            peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
         }
     }
 }

@@ -5,13 +5,14 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use coding::Coding;
 use esi::{Target, VariableName, Variables};
 use message::{Authority, FieldName, Fields, Method, RequestHead, TargetForm, Version};
 
 use crate::assembly::{Includer, PageBounds};
 use crate::client_identity::ClientIdentity;
 use crate::core::Core;
-use crate::included::{self, Fragment};
+use crate::included::{self, Fragment, PageForm, PieceMaking};
 use crate::page_budget::{PageBudget, PlaceInPage};
 use crate::page_variables;
 use crate::part_maker::PartMaker;
@@ -31,6 +32,8 @@ pub(crate) struct PageParts {
     base: Vec<u8>,
     level: u32,
     budget: Rc<PageBudget>,
+    /// What the page takes of them.
+    form: PageForm,
     begin: BeginIncluded,
 }
 
@@ -67,9 +70,11 @@ impl fmt::Display for LeftOut {
 }
 
 impl PageParts {
-    /// `begin`: how each of them is begun.
-    pub(crate) fn of(tx: &Transaction, begin: BeginIncluded) -> PageParts {
+    /// `in_gzip`: the page is joined of pieces of gzips. `begin`: how each of them is begun.
+    pub(crate) fn of(tx: &Transaction, in_gzip: bool, begin: BeginIncluded) -> PageParts {
         let (maker, original) = PartMaker::of(tx);
+        let (threads, counters) = (Arc::clone(&tx.core.shared.coding_threads), Arc::clone(&tx.core.counters));
+        let form = if in_gzip { PageForm::Gzip(PieceMaking { threads, counters }) } else { PageForm::Text };
         PageParts {
             core: Rc::clone(&tx.core),
             site: Arc::clone(&tx.site),
@@ -79,6 +84,7 @@ impl PageParts {
             base: tx.head.request().path.to_vec(),
             level: tx.place_in_page.level,
             budget: Rc::clone(tx.place_in_page.budget()),
+            form,
             begin,
         }
     }
@@ -111,6 +117,9 @@ impl PageParts {
         }
         if let Some((host, _)) = &named {
             fields.push(FieldName::Host, host);
+        }
+        if matches!(self.form, PageForm::Gzip(_)) {
+            fields.push(FieldName::AcceptEncoding, Coding::Gzip.name());
         }
         let (path, query) = match target.path.iter().position(|byte| *byte == b'?') {
             Some(at) => (&target.path[..at], Some(&target.path[at + 1..])),
@@ -160,7 +169,7 @@ impl Includer for PageParts {
         let place = PlaceInPage::beneath(self.level, Rc::clone(&self.budget));
         let policy = self.maker.policy((&self.core, &self.site), &head, place.level);
         let tx = Transaction::included((&self.core, &self.site), policy, head, self.client, place);
-        let (client, fragment) = included::pair();
+        let (client, fragment) = included::pair(self.form.clone());
         (self.begin)(tx, client, Step::Receive);
         Some(fragment)
     }

@@ -17,7 +17,7 @@ use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
 use crate::transaction::deliver::{Answer, UnplannedAnswer};
 use crate::transaction::synth::Synth;
-use crate::transaction::{BeginIncluded, Step, Transaction, deliver};
+use crate::transaction::{BeginIncluded, Step, Transaction, assembled_answer, deliver};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::log_notes::LogNotes;
 use crate::vcl_story::{client_steps, delivered};
@@ -179,8 +179,8 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) 
     match tx.policy {
         Policy::Builtin => {
             let draft = deliver::builtin_draft(tx, answer, begin);
-            // A part goes into its page as text, whatever who asked for that takes.
-            Ok(if tx.place_in_page.level > 0 { draft } else { coded_answer::fit(tx, draft) })
+            let draft = coded_answer::fit(tx, draft);
+            Ok(if tx.place_in_page.level > 0 { assembled_answer::part(tx, draft) } else { draft })
         }
         Policy::Program(_) => delivered::draft(tx, answer, begin),
     }

@@ -69,6 +69,8 @@ pub struct Settings {
     pub as_varnishd: bool,
     /// Without TLS, clients of all listeners may speak HTTP/2 at once, by prior knowledge.
     pub accepts_h2c: bool,
+    /// They may ask for shorter frames than RFC 9113 lets them.
+    pub http2_short_frames: bool,
     /// The value of Strict-Transport-Security (RFC 6797), in every answer over TLS of ours that does not have one already.
     pub hsts: Option<Arc<str>>,
 }
@@ -108,6 +110,11 @@ impl Settings {
     /// refused.
     pub(crate) fn bad_body_fails_the_fetch(&self) -> bool {
         self.as_varnishd
+    }
+
+    /// A Content-Range that was not asked for is a fetch that failed. Else it is not heard, or its part not stored.
+    pub(crate) fn refuses_unasked_ranges(&self) -> bool {
+        self.as_varnishd && self.vcl.http_range_support
     }
 
     /// A 204 that says a length is a fetch that failed. Else what it says of a body is not heard.

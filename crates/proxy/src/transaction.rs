@@ -33,7 +33,7 @@ use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
 
 pub(crate) mod admit;
-mod assembled_answer;
+pub(crate) mod assembled_answer;
 pub(crate) mod deliver;
 pub(crate) mod error_page;
 pub(crate) mod error_text;

@@ -41,6 +41,7 @@ pub(crate) mod program_log;
 pub(crate) mod program_purge;
 pub(crate) mod program_request;
 pub(crate) mod program_scope;
+pub(crate) mod program_waits;
 pub(crate) mod receiving;
 pub(crate) mod scope_heads;
 mod scope_variables;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use message::{FieldName, FieldsView, Request, Response};
+use message::{FieldName, FieldsView, Request, Response, Status};
 
 use crate::date::parse_date;
 use crate::entity_tag::EntityTag;
@@ -215,6 +215,29 @@ impl ContentRange {
     }
 }
 
+const UNSATISFIABLE: Status = Status(416);
+
+/// May a response with this Content-Range answer the request? It says a range of bytes that was asked for, and is as long as that; or of a 416,
+/// that there is none. What it says of other units nobody here can tell. `length`: of its content, if it says that.
+pub fn is_asked_for(request: FieldsView<'_>, head: Response<'_>, length: Option<u64>) -> bool {
+    let Some(said) = head.fields.get(FieldName::ContentRange) else { return true };
+    let Some(blank) = said.iter().position(|&byte| byte == b' ') else { return false };
+    if !said[..blank].eq_ignore_ascii_case(b"bytes") {
+        return true;
+    }
+    let asked = RangeSpecs::of(request);
+    let Some(part) = ContentRange::parse(said) else {
+        return asked.is_some() && head.status == UNSATISFIABLE && said[blank + 1..].starts_with(b"*/");
+    };
+    let begins_there = |asked: RangeSpecs| match asked.single() {
+        Some(RangeSpec::From { first, last }) => {
+            first == part.range.start && last.is_none_or(|last| part.range.end - 1 <= last)
+        }
+        Some(RangeSpec::Suffix { .. }) | None => true,
+    };
+    length.is_none_or(|length| length == part.length()) && asked.is_some_and(begins_there)
+}
+
 /// The value for a 416 (RFC 9110 §15.5.17).
 pub fn write_unsatisfied(length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("bytes */{length}").as_bytes());
@@ -239,6 +262,8 @@ fn position(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use message::ResponseHead;
+
     use crate::tests::{NOW_S, fields, head, request};
 
     fn check(value: &str, length: u64, expect: Ranges) {
@@ -411,5 +436,28 @@ mod tests {
         check("ETag: W/\"a\"", "ETag: W/\"a\"", false);
         check("ETag: a", "ETag: a", false);
         check("", "", false);
+    }
+
+    #[test]
+    fn a_response_says_a_range_that_was_asked_for() {
+        let check = |asked: &str, status: u16, said: &str, length: u64, expect: bool| {
+            let head = ResponseHead { fields: fields(said), ..ResponseHead::new(Status(status)) };
+            let found = is_asked_for(fields(asked).view(), head.response(), Some(length));
+            assert_eq!(found, expect, "{asked} {status} {said} {length}");
+        };
+        check("Range: bytes=10-19", 206, "Content-Range: bytes 10-19/100", 10, true);
+        check("Range: bytes=10-19", 206, "Content-Range: bytes 10-19/100", 40, false);
+        check("Range: bytes=10-19", 206, "Content-Range: bytes 0-49/100", 50, false);
+        check("Range: bytes=10-199", 206, "Content-Range: bytes 10-99/100", 90, true);
+        check("Range: bytes=10-", 206, "Content-Range: bytes 10-99/100", 90, true);
+        check("Range: bytes=10-19", 206, "Content-Range: bytes 10-20/100", 11, false);
+        check("Range: bytes=-5", 206, "Content-Range: bytes 95-99/100", 5, true);
+        check("Range: bytes=0-0", 206, "Content-Range: bytes */*", 1, false);
+        check("Range: bytes=90-119", 416, "Content-Range: bytes */100", 0, true);
+        check("", 416, "Content-Range: bytes */100", 0, false);
+        check("", 200, "Content-Range: bytes 0-49/100", 50, false);
+        check("", 200, "Content-Range: bytes=0-99/100", 100, false);
+        check("", 200, "Content-Range: lines 1-2/3", 100, true);
+        check("Range: bytes=10-19", 200, "", 100, true);
     }
 }

@@ -45,7 +45,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     row("default_keep", Seconds, "0.000", "0.000", ""),
     row("default_ttl", Seconds, "120.000", "0.000", ""),
     // larder's own: Varnish asks for one after the other.
-    row("esi_ahead_max", Count("includes"), "16", "1", "1000"),
+    row("esi_ahead_max", Count("includes"), "32", "1", "1000"),
     row("experimental", Words, "none", "", ""),
     row("feature", Words, "+validate_headers", "", ""),
     row("fetch_chunksize", Bytes, "16k", "4k", ""),

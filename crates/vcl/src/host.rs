@@ -207,6 +207,11 @@ pub trait Host<'a> {
 
     fn late_100_continue(&self, _late: bool) {}
 
+    /// What a test waits for is waited for when the subroutine has ended: see [`Task::take_waits`].
+    fn waits_later(&self) -> bool {
+        false
+    }
+
     /// Is this a run of which nothing must remain?
     fn is_dry_run(&self) -> bool {
         false

@@ -69,6 +69,7 @@ pub mod subroutine_verdicts;
 pub mod subroutines;
 pub mod syntax;
 pub mod task_state;
+mod test_waits;
 mod tokens;
 pub mod typed_program;
 pub mod types;
@@ -92,6 +93,7 @@ pub use plain_values::{BackendRef, Fault, Ip, Plain};
 pub use scope_arena::Arena;
 pub use source_files::{IncludeRequest, Included, Includes, NoIncludes, Sources};
 pub use task_state::Task;
+pub use test_waits::TestWait;
 pub use variables::VariableId;
 pub use world::{NoWorld, World};
 

@@ -145,6 +145,12 @@ impl Loaded {
         self.compiled.asks_hash
     }
 
+    /// Is the program a test that waits for something, so that nothing of it can be answered at once?
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.compiled.waits
+    }
+
     /// May the program say itself what a body goes through on its way to the client?
     #[inline]
     pub fn names_filters(&self) -> bool {

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::test_waits::TestWait;
 use crate::typed_program::ObjectId;
 use crate::vmods::cookie_jar::CookieJar;
 use crate::vmods::kept_values::TaskVariables;
@@ -23,6 +24,7 @@ struct Memory {
     cookies: CookieJar,
     variables: TaskVariables,
     shard_arguments: HashMap<ObjectId, ShardArguments>,
+    waits: Vec<TestWait>,
 }
 
 impl Task {
@@ -57,5 +59,15 @@ impl Task {
 
     pub(crate) fn set_shard_arguments(&self, of: ObjectId, said: ShardArguments) {
         self.with(|memory| memory.shard_arguments.insert(of, said));
+    }
+
+    /// Something is to be waited for when the subroutine has ended.
+    pub(crate) fn wait_later(&self, wait: TestWait) {
+        self.with(|memory| memory.waits.push(wait));
+    }
+
+    /// What is to be waited for now, in this order.
+    pub fn take_waits(&self) -> Vec<TestWait> {
+        self.memory.borrow_mut().as_mut().map(|memory| std::mem::take(&mut memory.waits)).unwrap_or_default()
     }
 }

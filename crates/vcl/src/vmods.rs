@@ -47,6 +47,8 @@ use crate::vmod_signatures::Function;
 pub enum Argument<'a> {
     Absent,
     Plain(Plain<'a>),
+    /// A text that was joined of several, and how long the first of them is, where the program says that.
+    Joined(&'a [u8], usize),
     Header(Message, HeaderArgument<'a>),
     Http(Message),
     Word(&'static str),
@@ -106,12 +108,21 @@ impl<'a> Arguments<'_, 'a> {
     pub fn plain(&self, index: usize) -> Option<Plain<'a>> {
         match self.0.get(index) {
             Some(Argument::Plain(plain)) => Some(*plain),
+            Some(Argument::Joined(text, _)) => Some(Plain::Text(Some(text))),
             _ => None,
         }
     }
 
     pub fn text(&self, index: usize) -> Option<&'a [u8]> {
         self.plain(index).and_then(Plain::text)
+    }
+
+    /// The first of the texts that one was joined of: what Varnish quotes of it.
+    pub fn first_of(&self, index: usize) -> &'a [u8] {
+        match self.0.get(index) {
+            Some(Argument::Joined(text, first)) => &text[..*first],
+            _ => self.bytes(index),
+        }
     }
 
     /// Absent is empty.

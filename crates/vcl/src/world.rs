@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use crate::host::LogKind;
 use crate::plain_values::Plain;
+use crate::test_waits::TestWait;
 use crate::variables::VariableId;
 
 /// The machine.
@@ -61,6 +62,21 @@ pub trait World: Send + Sync {
     /// Waits at a barrier of a test.
     fn barrier(&self, _address: &[u8], _timeout_s: f64) -> Result<(), String> {
         Err("there are no barriers here".to_owned())
+    }
+}
+
+impl dyn World + '_ {
+    /// Waits for what a test waits for. The error says why nobody came.
+    pub fn wait(&self, wait: &TestWait) -> Result<(), String> {
+        match wait {
+            TestWait::Seconds(seconds) => {
+                self.sleep(*seconds);
+                Ok(())
+            }
+            TestWait::Barrier { address, timeout_s } => {
+                self.barrier(address, *timeout_s).map_err(|why| format!("vtc.barrier_sync: {why}"))
+            }
+        }
     }
 }
 

@@ -162,6 +162,8 @@ fn blobs_are_written_and_read() {
         "a!"
     );
     assert!(value_after("", "", "blob.transcode(HEX, encoded=\"xx\")").contains("illegal encoding beginning with"));
+    let quoted = value_after("", "", "blob.transcode(HEX, encoded=\"g\" + req.http.host)");
+    assert!(quoted.contains(r#"beginning with \"g\""#), "the first of several is quoted, as by Varnish: {quoted}");
     let cut = value_after("", "", "blob.transcode(URL, length=2, encoded=\"%20\")");
     assert!(cut.contains(r#"beginning with \"%20\""#), "{cut}");
     assert_eq!(value_after("new k = blob.blob(HEX, \"666f6f\");", "", "k.encode() + k.get()"), "foo:Zm9v:");

@@ -14,6 +14,7 @@ use message::{FieldName, Fields, Scheme, Status};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use wire::http2::hpack::{write_fields, write_known_field, write_known_number, write_status};
 use wire::http2::{ConnectionEvent, HeadArena, Http2Connection, Http2Options, PREFACE};
+use wire::limits::FRAME_PAYLOAD_BYTES_MIN;
 use wire::{ChunkedLimits, HeadLimits};
 
 const BODY_BYTES: usize = 6 << 10;
@@ -109,6 +110,7 @@ fn answer_by_ours(blocks: &[Vec<u8>; 2], count: u32) -> usize {
         believes_scheme: false,
         streams_max: 100,
         extended_connect: false,
+        peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
     };
     let mut stored = Vec::new();
     write_status(Status(200), &mut stored);

@@ -54,6 +54,18 @@ impl Framing {
         Ok(())
     }
 
+    /// The same of a response that is read leniently: zeros may stand before it, and it may say the same twice (RFC 9112 §6.3). Both mean one
+    /// thing to all who read them, and what is forwarded is written anew.
+    pub(crate) fn take_content_length_leniently(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        let zeros = value.iter().take_while(|digit| **digit == b'0').count();
+        let digits = &value[zeros.min(value.len().saturating_sub(1))..];
+        let length = parse_content_length(digits).ok_or(refusals::CONTENT_LENGTH_INVALID)?;
+        match self.length.replace(length) {
+            Some(other) if other != length => Err(refusals::CONTENT_LENGTH_REPEATED),
+            _ => Ok(()),
+        }
+    }
+
     /// RFC 9112 §6.1. Only `chunked`, once and alone, is a coding that we read.
     pub(crate) fn take_transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
         if self.chunked {

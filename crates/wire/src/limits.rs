@@ -105,6 +105,11 @@ pub const HPACK_SIZE_UPDATES_MAX: usize = 2;
 /// The largest frame that we accept: the default, which RFC 9113 §4.2 lets nobody go below.
 pub const FRAME_PAYLOAD_BYTES_MAX: usize = 16_384;
 
+/// The shortest frames that a peer may ask for (RFC 9113 §6.5.2) …
+pub const FRAME_PAYLOAD_BYTES_MIN: u32 = 16_384;
+/// … and where that is not looked at.
+pub const UNCHECKED_FRAME_PAYLOAD_BYTES_MIN: u32 = 16;
+
 /// The most of a body in one DATA frame, so that it fills one TLS record with its head.
 pub const DATA_PAYLOAD_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 9;
 

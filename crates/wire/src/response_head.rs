@@ -109,6 +109,7 @@ fn judge_response<'a>(
     let mut options = ConnectionOptions::default();
     take_fields(buf, lines, limits, Side::Response, spans, &JUDGED, |name, value| match name {
         FieldName::Connection => options.take_from_response(value),
+        FieldName::ContentLength if limits.lenient => framing.take_content_length_leniently(value),
         FieldName::ContentLength => framing.take_content_length(value),
         FieldName::TransferEncoding => framing.take_transfer_encoding(value),
         _ => Ok(()),

@@ -211,3 +211,26 @@ fn lenient_heads_may_end_lines_with_lf_and_lack_a_reason() {
     assert_eq!(read("HTTP/1.1 200 Fine¶¶"), Ok(Some((Some(b"Fine".to_vec()), 21))));
     assert_eq!(read("HTTP/1.1 200 Fine\n\n"), Ok(Some((Some(b"Fine".to_vec()), 19))));
 }
+
+#[test]
+fn lenient_heads_may_say_their_length_twice_and_with_zeros_before_it() {
+    let read = |text: &str, lenient: bool| {
+        let (bytes, mut spans) = (bytes_of(text), Vec::new());
+        let limits = HeadLimits { lenient, ..HeadLimits::RESPONSE };
+        let read = read_response(&bytes, &mut spans, &limits, Method::Get, false);
+        read.map(|received| received.map(|received| received.body)).map_err(|refusal| refusal.token)
+    };
+    let length = |length| Ok(Some(ResponseBody::Length(length)));
+    let check = |lines: &str, expect: Result<Option<ResponseBody>, &str>, strict: &str| {
+        let text = format!("HTTP/1.1 200 OK¶{lines}¶");
+        assert_eq!(read(&text, true), expect, "{lines}");
+        assert_eq!(read(&text, false), Err(strict), "{lines}");
+    };
+    check("Content-Length: 3¶Content-Length: 3¶", length(3), "content-length-repeated");
+    check("Content-Length: 03¶Content-Length: 3¶", length(3), "content-length-invalid");
+    check("Content-Length: 000¶", length(0), "content-length-invalid");
+    check("Content-Length: 3¶Content-Length: 4¶", Err("content-length-repeated"), "content-length-repeated");
+    check("Content-Length: 3, 3¶", Err("content-length-invalid"), "content-length-invalid");
+    check("Content-Length: 0x3¶", Err("content-length-invalid"), "content-length-invalid");
+    check("Content-Length: ¶", Err("content-length-invalid"), "content-length-invalid");
+}

@@ -5,6 +5,7 @@ use message::{FieldName, Fields, Method, Scheme};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wire::http2::hpack::PseudoFields;
 use wire::http2::{ConnectionEvent, HeadArena, Http2Connection, Http2Options, Received, write_request_block};
+use wire::limits::FRAME_PAYLOAD_BYTES_MIN;
 use wire::{ChunkedLimits, HeadLimits};
 
 const OPTIONS: Http2Options<'static> = Http2Options {
@@ -14,6 +15,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
+    peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
 };
 
 /// Echoes the path, the fields and the body of each request, and ends with a trailer.

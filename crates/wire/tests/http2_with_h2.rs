@@ -12,6 +12,7 @@ use message::{FieldName, Scheme, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use wire::http2::hpack::{write_fields, write_known_field, write_known_number, write_status};
 use wire::http2::{ConnectionEvent, ErrorCode, HeadArena, Http2Connection, Http2Options, Received, StreamId};
+use wire::limits::FRAME_PAYLOAD_BYTES_MIN;
 use wire::{ChunkedLimits, HeadLimits};
 
 const OPTIONS: Http2Options<'static> = Http2Options {
@@ -21,6 +22,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
+    peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
 };
 
 /// What one stream has been asked and is answered.

@@ -13,11 +13,13 @@ use crate::body::{Body, BodyEvent, Wanted};
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::{DryAnswer, DryRun};
 use crate::http1_sending;
-use crate::included::IncludedAnswer;
+use crate::included::{IncludedAnswer, PageForm};
 use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::part_in_gzip;
 use crate::records::session_records::SessionEnd;
 use crate::send_outcome::{End, SendOutcome};
 use crate::tunnel_flow::Tunnel;
+use crate::vcl_story::filter_names;
 
 impl Downstream<'_> {
     /// An interim response, unless the client speaks HTTP/1.0 (RFC 9110 §15.2). False: the client left.
@@ -56,7 +58,7 @@ impl Downstream<'_> {
             }
             Downstream::Http2(stream) => stream.send(outgoing).await,
             Downstream::DryRun(run) => run.take_answer(outgoing, persistent).await,
-            Downstream::Included(client) => client.send(included(outgoing)).await,
+            Downstream::Included(client) => client.send(included(outgoing, &client.form)).await,
         }
     }
 
@@ -133,12 +135,15 @@ impl Downstream<'_> {
     }
 }
 
-/// What a page takes of an answer: its fields are nobody's.
-fn included(outgoing: Outgoing) -> IncludedAnswer {
+/// What a page takes of an answer: of its fields only that it is in gzip.
+fn included(outgoing: Outgoing, form: &PageForm) -> IncludedAnswer {
     let OutgoingHead::Whole { head, .. } = outgoing.head else {
         unreachable!("only an HTTP/1 connection begins with a head and goes on here")
     };
-    IncludedAnswer { status: head.status.0, body: Box::new(outgoing.body) }
+    let is_gzip =
+        filter_names::is_gzip(head.rendered_fields().unwrap_or_default()) || filter_names::is_gzip(head.fields.view());
+    let body = part_in_gzip::of(outgoing.body, is_gzip, form);
+    IncludedAnswer { status: head.status.0, body }
 }
 
 impl DryRun {

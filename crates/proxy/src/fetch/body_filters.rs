@@ -4,7 +4,7 @@
 //! gzip is looked at on its way into the store, so that nobody is given what is not.
 
 use coding::Coding;
-use message::{FieldName, ResponseHead, Status};
+use message::{FieldName, ResponseHead};
 use rules::content_coding;
 
 use crate::core::Core;
@@ -23,11 +23,11 @@ pub(super) struct BodyFilters {
 }
 
 /// Gives the body its filters, and changes the head with them. The names of the filters; or why there cannot be such.
-/// `named`: by the program, which otherwise wants these changes.
+/// `named`: by the program, which otherwise wants these changes. `is_part`: a part of a text; a program may say that a 206 is none (1206).
 pub(super) fn apply(
     (core, vcl): (&Core, &VclParameters),
     (named, changes): (Option<&[u8]>, BodyChanges),
-    head: &mut ResponseHead,
+    (head, is_part): (&mut ResponseHead, bool),
     arriving: &mut Arriving,
 ) -> Result<BodyFilters, String> {
     if arriving.length() == Some(0) {
@@ -42,7 +42,7 @@ pub(super) fn apply(
     let (mut kinds, mut esi) = (Vec::new(), None);
     for name in names.split_ascii_whitespace() {
         if let "esi" | "esi_gzip" = name {
-            if head.status == Status::PARTIAL_CONTENT {
+            if is_part {
                 return Err("Attempted ESI on partial (206) response".to_owned());
             }
             let is_gzipped = name == "esi_gzip";
@@ -53,7 +53,7 @@ pub(super) fn apply(
             continue;
         }
         let kind = filter_names::of_fetch(name, vcl.gzip_level).ok_or_else(|| format!("Filter '{name}' not found"))?;
-        if fits(kind, head) {
+        if !is_part && fits(kind, head) {
             change_head(kind, head);
             kinds.push(kind);
         }
@@ -64,14 +64,14 @@ pub(super) fn apply(
     Ok(BodyFilters { names, esi })
 }
 
-/// A part of a text is in no coding by itself, and what is in one is not put into another.
+/// What is in a coding is not put into another, and what is in none not taken out of any. A part of a text is in none by itself.
 fn fits(kind: FilterKind, head: &ResponseHead) -> bool {
     let is_in = |coding: Coding| filter_names::is_in(head.fields.view(), coding);
-    head.status != Status::PARTIAL_CONTENT
-        && match kind {
-            FilterKind::Decode(coding) | FilterKind::Check(coding) => is_in(coding),
-            FilterKind::Encode(..) | FilterKind::Delta(..) => !head.fields.view().contains(FieldName::ContentEncoding),
-        }
+    match kind {
+        FilterKind::Decode(coding) | FilterKind::Check(coding) => is_in(coding),
+        FilterKind::Encode(..) | FilterKind::Delta(..) => !head.fields.view().contains(FieldName::ContentEncoding),
+        FilterKind::Cut => is_in(Coding::Gzip),
+    }
 }
 
 fn change_head(kind: FilterKind, head: &mut ResponseHead) {
@@ -117,10 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn a_part_has_no_filters_and_what_is_coded_is_not_coded_again() {
+    fn what_is_coded_is_not_coded_again() {
         let gzip = FilterKind::Encode(Coding::Gzip, 6);
         assert!(fits(gzip, &response(200, &[])));
-        assert!(!fits(gzip, &response(206, &[])));
         assert!(!fits(gzip, &response(200, &["Content-Encoding: br"])));
         let gunzip = FilterKind::Decode(Coding::Gzip);
         assert!(fits(gunzip, &response(200, &["Content-Encoding: gzip"])));

@@ -45,7 +45,7 @@ pub(super) fn apply(
         return Ok(None);
     }
     let changes = BodyChanges { esi: true, ..BodyChanges::default() };
-    let filters = body_filters::apply((core, &site.settings.vcl), (None, changes), head, arriving)?;
+    let filters = body_filters::apply((core, &site.settings.vcl), (None, changes), (head, false), arriving)?;
     Ok(filters.esi.map(|wish| EsiWish { reads: READS, has_variables: site.settings.esi.has_variables, ..wish }))
 }
 

@@ -14,19 +14,23 @@ use crate::fetch::{Fetch, OriginReply, failed, reply, retry, send};
 use crate::forward::Taken;
 use crate::records::fetch_records;
 use crate::upstream::Upstream;
+use crate::vcl_story::program_waits;
 
 impl Fetch {
     /// From Prepare to an answer: asks the origin, lets the policy judge what comes, and goes around again where that is what
     /// it says.
     pub(crate) async fn settle(&mut self, client: &mut ClientLink<'_>) -> Result<Box<Settled>, Broken> {
         loop {
-            let mut verdict = match self.prepare(client).await {
+            let prepared = self.prepare(client).await;
+            self.wait_for_test().await;
+            let mut verdict = match prepared {
                 Some(verdict) => verdict,
                 None => match self.converse(client).await {
                     Ok(reply) => self.judge(reply),
                     Err(broken) => self.judge_broken(client, broken),
                 },
             };
+            self.wait_for_test().await;
             while let FetchVerdict::Settled(settled) = verdict {
                 match self.gather(settled, client).await {
                     Ok(settled) => return Ok(settled),
@@ -55,6 +59,13 @@ impl Fetch {
         match verdict {
             FetchVerdict::Fail(broken) => Err(self.fail(broken)),
             FetchVerdict::Settled(_) | FetchVerdict::Again => unreachable!("of a slice no policy makes an answer"),
+        }
+    }
+
+    /// A program that is a test may want something to be waited for.
+    async fn wait_for_test(&self) {
+        if let Some(task) = self.policy.task().filter(|task| task.made_for.site.loaded.waits()) {
+            program_waits::settle(&task.private, &task.made_for.site).await;
         }
     }
 

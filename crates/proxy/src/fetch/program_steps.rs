@@ -38,7 +38,7 @@ use crate::vcl_story::backend_task::{BackendTask, MadeFor};
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
-use crate::vcl_story::scope_heads::{RequestHalf, ResponseHalf, sent_status};
+use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::Watched;
 use crate::vcl_story::xids;
@@ -266,6 +266,12 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
     if fetch.site.settings.refuses_length_of_204() && says_body_of_204(&reply.head) {
         return backend_error(fetch, 503, Some(FETCH_FAILED.into()));
     }
+    let asked = fetch.head.request();
+    let (said, length) = (reply.head.response(), reply.body.length());
+    if fetch.site.settings.refuses_unasked_ranges() && !rules::range::is_asked_for(asked.fields, said, length) {
+        reply.body.into_body(fetch).finish();
+        return backend_error(fetch, 503, Some(FETCH_FAILED.into()));
+    }
     let head = received_head(&reply.head);
     backend_response(fetch, head, SettledBody::Origin(reply.body), reply.arrival)
 }
@@ -338,7 +344,7 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody
         Ok((scope.response.to_made(), pass_for))
     });
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
-        Ok((mut made, pass_for)) => match filtered(fetch, &mut made.head, &mut body) {
+        Ok((mut made, pass_for)) => match filtered(fetch, &mut made, &mut body) {
             Ok(filters) => settled(fetch, made, (body, filters), pass_for, arrival),
             Err(why) => {
                 body.finish(fetch);
@@ -354,14 +360,15 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody
 }
 
 /// What the program wants done to the body. Of a HEAD there is none, and its head is that of a GET.
-fn filtered(fetch: &Fetch, head: &mut ResponseHead, body: &mut SettledBody) -> Result<BodyFilters, String> {
+fn filtered(fetch: &Fetch, made: &mut MadeHead, body: &mut SettledBody) -> Result<BodyFilters, String> {
     let SettledBody::Origin(arriving) = body else { return Ok(BodyFilters::default()) };
     if fetch.method() == Method::Head {
         return Ok(BodyFilters::default());
     }
     let (task, vcl) = (fetch.task(), &fetch.site.settings.vcl);
     let named = task.filters.borrow();
-    body_filters::apply((&fetch.core, vcl), (named.as_deref(), task.changes.get()), head, arriving)
+    let is_part = made.status == Status::PARTIAL_CONTENT.0;
+    body_filters::apply((&fetch.core, vcl), (named.as_deref(), task.changes.get()), (&mut made.head, is_part), arriving)
 }
 
 /// What the program wants done to the body cannot be done.

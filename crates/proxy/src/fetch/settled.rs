@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
 use cache::{EsiPage, Failure, Part};
+use coding::Coding;
 use message::{FieldName, Fields};
 use rules::{Facts, Lifetimes, WhyNotStored};
 use wire::{HopByHop, ResponseBody};
@@ -142,13 +143,13 @@ impl Fetch {
         let ((mut body, mut read), mut made) = (whole.await?, made);
         made.head.fields = HopByHop::end_to_end(made.head.fields.view());
         let (core, vcl, records) = (&self.core, &self.site.settings.vcl, self.records().map(|records| &**records));
-        let page = settled.esi.and_then(|wish| esi_scan::scan(core, records, &body, wish));
-        if page.is_none()
-            && settled.esi.is_some_and(|wish| wish.is_gzipped)
-            && let Ok(gzipped) = esi_scan::gzipped(core, vcl.gzip_level, &body)
-        {
-            body = gzipped;
-            made.head.fields.push(FieldName::ContentEncoding, "gzip");
+        let mut page = None;
+        if let Some(wish) = settled.esi {
+            let scanned = esi_scan::scan((core, records), body, wish, vcl.gzip_level).await;
+            (page, body) = (scanned.page, scanned.body);
+            if scanned.is_gzipped {
+                made.head.fields.push(FieldName::ContentEncoding, Coding::Gzip.name());
+            }
         }
         read.record_end();
         Ok(Box::new(Settled { made, body: SettledBody::Read(body), page, ..*settled }))

@@ -121,6 +121,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         debug: true,
         as_varnishd: false,
         accepts_h2c: false,
+        http2_short_frames: false,
         hsts: None,
     }
 }

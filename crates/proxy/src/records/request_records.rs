@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use message::{FieldName, FieldsView, Request, Version};
 use vcl::Message;
-use wire::{ReceivedRequest, Refusal};
+use wire::{ReceivedRequest, Refusal, refusals};
 
 use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
@@ -227,6 +227,9 @@ pub(crate) fn begin_refused(
     garbage: &[u8],
 ) -> Option<Rc<TaskRecords>> {
     let records = begin_none(core, session, version)?;
+    if let Some(byte) = bogus_name_byte(refusal, garbage) {
+        records.write(RecordKind::BogoHeader, format_args!("Illegal char 0x{byte:02x} in header name"));
+    }
     let line_end = garbage.iter().position(|&byte| byte == b'\r' || byte == b'\n').unwrap_or(garbage.len());
     if line_end > 0 {
         records.put(RecordKind::HttpGarbage, &[&garbage[..line_end]]);
@@ -235,6 +238,17 @@ pub(crate) fn begin_refused(
     response(&records, Message::Resp, (refusal.status, None), std::iter::empty());
     records.count(|carried| carried.head_in = garbage.len() as u64);
     Some(records)
+}
+
+/// The first byte that cannot be in the name of a field, if the head was refused for one.
+fn bogus_name_byte(refusal: &Refusal, head: &[u8]) -> Option<u8> {
+    if *refusal != refusals::FIELD_NAME_INVALID {
+        return None;
+    }
+    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let lines = head.split(|&byte| byte == b'\n').skip(1);
+    let names = lines.filter_map(|line| line.iter().position(|&byte| byte == b':').map(|colon| &line[..colon]));
+    names.flatten().copied().find(|byte| !is_of_token(byte))
 }
 
 /// The answer went out.

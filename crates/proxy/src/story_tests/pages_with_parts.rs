@@ -250,3 +250,63 @@ fn what_the_request_says_stands_in_a_page_only_where_that_is_switched_on() {
     let reply = story.get("/page?a=1", &[]);
     assert_eq!((reply.body(), reply.asked()[1].as_str()), ("$(HTTP_HOST)one[part]", "GET /part?$(HTTP_COOKIE{id})"));
 }
+
+/// A text in gzip, as an origin sends it.
+fn zipped(lines: &[&str], text: &str) -> MockedAnswer {
+    let (mut encoder, mut body) = (coding::Encoder::new(coding::Coding::Gzip, 6).unwrap(), Vec::new());
+    encoder.encode(text.as_bytes(), &mut body).unwrap();
+    encoder.finish(&mut body).unwrap();
+    let fields = lines.iter().chain(&["Content-Encoding: gzip"]).map(|line| line.split_once(": ").unwrap());
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    MockedAnswer::Given(AnswerParts { status: 200, reason: "OK".to_owned(), fields, body })
+}
+
+fn decoded(reply: &Reply, coding: coding::Coding) -> String {
+    let mut text = Vec::new();
+    let mut decoder = coding::Decoder::new(coding, coding::Bounds::default()).unwrap();
+    decoder.decode(&reply.answer.as_ref().unwrap().body, 1 << 20, &mut text).unwrap();
+    decoder.finish().unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn what_is_stored_in_gzip_is_joined_and_never_coded_again() {
+    let story = surrogate(|_| {});
+    let inner = "[inner<esi:include src=\"/deep\"/>]";
+    let life = "Cache-Control: max-age=60";
+    story.origin([
+        zipped(&[ASKS], "a<esi:include src=\"/part\"/>b<esi:include src=\"/inner\"/>c<esi:include src=\"/text\"/>"),
+        zipped(&[life], "[part]"),
+        zipped(&[ASKS], inner),
+        zipped(&[life], "[deep]"),
+        fresh(60, "[text]"),
+    ]);
+    for nth in 0..5 {
+        let reply = story.get("/page", &["Accept-Encoding: gzip"]);
+        assert_eq!(reply.field("content-encoding"), "gzip");
+        assert_eq!(decoded(&reply, coding::Coding::Gzip), "a[part]b[inner[deep]]c[text]", "{nth}");
+    }
+    let counters = &story.core.counters;
+    // Each page when it came, and each part while it came and once from the store.
+    assert_eq!((counters.bodies_encoded.get(), counters.gzips_cut.get()), (2, 4));
+    assert_eq!(story.get("/page", &[]).body(), "a[part]b[inner[deep]]c[text]");
+}
+
+#[test]
+fn a_page_that_came_as_text_is_coded_for_its_client_unless_there_are_secrets() {
+    let story = surrogate(|_| {});
+    let html = "Content-Type: text/html";
+    story.origin([
+        answer(200, &[ASKS, html, "Cache-Control: max-age=5"], "a<esi:include src=\"/part\"/>b"),
+        fresh(60, "[part]"),
+    ]);
+    for (takes, coding) in
+        [("zstd", coding::Coding::Zstd), ("br", coding::Coding::Brotli), ("gzip", coding::Coding::Gzip)]
+    {
+        let reply = story.get("/page", &[&format!("Accept-Encoding: {takes}")]);
+        assert_eq!((reply.field("content-encoding"), decoded(&reply, coding).as_str()), (takes.to_owned(), "a[part]b"));
+        assert_eq!(reply.field("vary"), "Accept-Encoding");
+    }
+    let reply = story.get("/page", &["Accept-Encoding: zstd", "Cookie: a=1"]);
+    assert_eq!((reply.body(), reply.field("content-encoding")), ("a[part]b", String::new()));
+}

@@ -9,6 +9,7 @@ use wire::http2::{
     ConnectionEvent, FRAME_HEAD_BYTES, FrameType, HeadArena, Http2Connection, Http2Options, PREFACE, StreamId,
     frame_head,
 };
+use wire::limits::FRAME_PAYLOAD_BYTES_MIN;
 use wire::{ChunkedLimits, HeadLimits};
 
 use super::files_beneath_a_root::beneath;
@@ -34,6 +35,7 @@ const OPTIONS: Http2Options<'static> = Http2Options {
     believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
+    peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
 };
 const OTHER: StreamId = StreamId(1);
 const STREAM: StreamId = StreamId(3);

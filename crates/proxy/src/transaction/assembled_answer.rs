@@ -15,7 +15,6 @@ use rules::Facts;
 use crate::answer_body::AnswerBody;
 use crate::answer_head::Rendered;
 use crate::filter_chain::FilterKind;
-use crate::filter_work::FilterWork;
 use crate::page_parts::PageParts;
 use crate::stored_head;
 use crate::transaction::deliver::{UnplannedAnswer, UnplannedFields};
@@ -38,16 +37,16 @@ pub(super) fn page(
         // Which the rendered head has.
         stored_head::push_via(&mut fields, object.response().version, &tx.site);
     }
-    let gzip = page.is_gzipped && filter_names::takes_gzip(tx.head.fields());
-    let includer = Rc::new(PageParts::of(tx, begin));
-    let mut body = AnswerBody::Assembled { text: Box::new(draft.body), page, includer };
-    if gzip {
-        let kinds = [FilterKind::Encode(Coding::Gzip, tx.site.settings.vcl.gzip_level)];
-        if let Ok(work) = filter_names::work(&tx.core, &kinds) {
-            fields.push(FieldName::ContentEncoding, Coding::Gzip.name());
-            body = AnswerBody::Filtered { body: Box::new(body), work, length: None };
-        }
+    let is_gzip = filter_names::is_gzip(fields.view());
+    let in_gzip = is_gzip && filter_names::takes_gzip(tx.head.fields());
+    let mut text = draft.body;
+    if is_gzip && !in_gzip {
+        // What cannot be read breaks off.
+        text = decoded(tx, text).unwrap_or_else(|| AnswerBody::Bytes(Bytes::new()));
+        fields.remove(FieldName::ContentEncoding);
     }
+    let includer = Rc::new(PageParts::of(tx, in_gzip, begin));
+    let body = AnswerBody::Assembled { text: Box::new(text), page, includer, in_gzip };
     let fields = match draft.fields {
         UnplannedFields::Complete(_) => UnplannedFields::Complete(fields),
         _ => UnplannedFields::Own(fields),
@@ -56,26 +55,33 @@ pub(super) fn page(
     UnplannedAnswer { fields, body, facts, length_said: None, ..draft }
 }
 
-/// A part, as the text that its page takes it for.
-pub(super) fn part(tx: &mut Transaction, draft: UnplannedAnswer) -> UnplannedAnswer {
+/// A part as its page takes it: as text, or in gzip too where the page is in that.
+pub(crate) fn part(tx: &mut Transaction, draft: UnplannedAnswer) -> UnplannedAnswer {
     let fields = draft.fields.view();
-    if !fields.contains(FieldName::ContentEncoding) {
+    let (is_coded, is_gzip) = (fields.contains(FieldName::ContentEncoding), filter_names::is_gzip(fields));
+    if !is_coded || is_gzip && filter_names::takes_gzip(tx.head.fields()) {
         return draft;
     }
-    let kinds = [FilterKind::Decode(Coding::Gzip)];
-    let work: Option<FilterWork> =
-        filter_names::is_gzip(fields).then(|| filter_names::work(&tx.core, &kinds)).and_then(Result::ok);
-    match work {
-        Some(work) => {
-            let body = AnswerBody::Filtered { body: Box::new(draft.body), work, length: None };
-            UnplannedAnswer { body, length_said: None, ..draft }
+    let text = match is_gzip {
+        true => decoded(tx, draft.body),
+        false => {
+            drop(draft.body.leave());
+            None
         }
+    };
+    match text {
+        Some(body) => UnplannedAnswer { body, length_said: None, ..draft },
         None => {
             tx.outcome.why = CODING;
-            drop(draft.body.leave());
             UnplannedAnswer { status: Status(502), body: AnswerBody::Bytes(Bytes::new()), ..draft }
         }
     }
+}
+
+/// What is in gzip, as text.
+fn decoded(tx: &Transaction, body: AnswerBody) -> Option<AnswerBody> {
+    let work = filter_names::work(&tx.core, &[FilterKind::Decode(Coding::Gzip)]).ok()?;
+    Some(AnswerBody::Filtered { body: Box::new(body), work, length: None })
 }
 
 /// Is it about the text of the page alone?

@@ -281,11 +281,10 @@ fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
 pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> UnplannedAnswer {
     let page = answer.page().cloned();
     let draft = draft_of_text(tx, answer);
-    let draft = match page {
+    match page {
         Some(page) => assembled_answer::page(tx, draft, page, begin),
         None => draft,
-    };
-    if tx.place_in_page.level > 0 { assembled_answer::part(tx, draft) } else { draft }
+    }
 }
 
 /// The same without what is included in it.

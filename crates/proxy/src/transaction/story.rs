@@ -8,7 +8,7 @@ use crate::transaction::{
     admit, deliver, error_page, files, hit, log, lookup, memcached, miss, part_receiving, pass, pipe, purge, recalling,
     restart, slicing, synthesis, transmit, unread_body, wait,
 };
-use crate::vcl_story::{client_steps, receiving};
+use crate::vcl_story::{client_steps, program_waits, receiving};
 
 /// Runs the transaction from `step` to its end. True when its client may ask again the same way.
 pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, step: Step) -> bool {
@@ -45,6 +45,9 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             }
             Step::Log(end) => return log::run(tx, downstream, end).await,
         };
+        if let Some(state) = tx.policy.program().filter(|state| state.vcl_site.loaded.waits()) {
+            program_waits::settle(&state.task, &state.vcl_site).await;
+        }
     }
 }
 

@@ -4,13 +4,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::EsiPage;
-use coding::Coding;
+use cache::{EsiPage, Object};
+use coding::GZIP_HEAD;
 use message::{FieldName, ResponseHead};
 use rules::content_coding;
 
 use crate::answer_body::AnswerBody;
-use crate::filter_chain::FilterKind;
 use crate::page_parts::PageParts;
 use crate::records::RecordKind;
 use crate::transaction::deliver::{Answer, Made};
@@ -58,15 +57,11 @@ pub(crate) fn apply(
     let state = tx.policy.program();
     let (named, wants_esi) = state.map_or((None, false), |state| (state.filters.borrow().clone(), state.esi.get()));
     let includes = wants_esi && coded.page.is_some();
-    let (vcl, asked, is_part) = (&tx.site.settings.vcl, tx.head.fields(), tx.place_in_page.level > 0);
-    // A page is kept as it is, and put into gzip with what it includes: in the words of filters it is in gzip already.
-    let is_said_gzip = coded.is_gzip || coded.page.as_ref().is_some_and(|page| page.is_gzipped);
+    let (vcl, asked) = (&tx.site.settings.vcl, tx.head.fields());
     let names = match &named {
         _ if coded.is_final => String::new(),
         Some(named) => String::from_utf8_lossy(named).into_owned(),
-        None => {
-            filter_names::of_delivery_usually(vcl, (is_said_gzip, includes, is_part), asked, head.status).to_owned()
-        }
+        None => filter_names::of_delivery_usually(vcl, (coded.is_gzip, includes), asked, head.status).to_owned(),
     };
     if let Some(records) = tx.policy.records() {
         records.put(RecordKind::Filters, &[names.as_bytes()]);
@@ -79,35 +74,33 @@ pub(crate) fn apply(
             None => return Err(unfilterable(format!("Filter '{name}' not found"))),
         }
     }
+    // A page that is to go out as text is put together of texts.
+    let in_gzip = coded.is_gzip && kinds.is_empty();
     let mut body = body;
+    if !kinds.is_empty() {
+        let work = filter_names::work_of_delivery(&tx.core, &kinds).map_err(unfilterable)?;
+        let length = plain_length(&body);
+        head.fields.remove(FieldName::ContentEncoding);
+        head.fields.remove(FieldName::ContentLength);
+        content_coding::weaken_tag(&mut head.fields);
+        body = AnswerBody::Filtered { body: Box::new(body), work, length };
+    }
     if let Some(page) = coded.page.as_ref().filter(|_| assembles) {
-        let includer = Rc::new(PageParts::of(tx, begin));
-        body = AnswerBody::Assembled { text: Box::new(body), page: Arc::clone(page), includer };
+        let includer = Rc::new(PageParts::of(tx, in_gzip, begin));
+        body = AnswerBody::Assembled { text: Box::new(body), page: Arc::clone(page), includer, in_gzip };
         head.fields.remove(FieldName::ContentLength);
         content_coding::weaken_tag(&mut head.fields);
     }
-    if let Some(page) = &coded.page
-        && page.is_gzipped
-        && (filter_names::takes_gzip(asked) || !vcl.http_gzip_support && !is_part)
-    {
-        kinds.push(FilterKind::Encode(Coding::Gzip, vcl.gzip_level));
-    }
-    if kinds.is_empty() {
-        return Ok(body);
-    }
-    let work = filter_names::work(&tx.core, &kinds).map_err(unfilterable)?;
-    let length = if coded.is_gzip { plain_length(&body) } else { None };
-    head.fields.remove(FieldName::ContentEncoding);
-    head.fields.remove(FieldName::ContentLength);
-    content_coding::weaken_tag(&mut head.fields);
-    if let Some(FilterKind::Encode(coding, _)) = kinds.last() {
-        head.fields.push(FieldName::ContentEncoding, coding.name());
-    }
-    Ok(AnswerBody::Filtered { body: Box::new(body), work, length })
+    Ok(body)
 }
 
 fn unfilterable(why: String) -> Step {
     Step::Synth(Synth::unfilterable(why))
+}
+
+/// Is it seen at once that a stored body is no gzip? A program may say of anything that it is one.
+fn begins_otherwise(object: &Arc<Object>) -> bool {
+    !object.body().pieces(0, 1).flat_map(|piece| piece.to_vec()).eq([GZIP_HEAD[0]])
 }
 
 /// How long the text of a stored gzip is, if that is there to be read and cannot be meant otherwise.
@@ -118,7 +111,8 @@ fn plain_length(body: &AnswerBody) -> Option<u64> {
         _ => return None,
     };
     let length = object.length();
-    if !object.has_whole_body() || object.body().on_disk().is_some() || !(18..LENGTH_SAID_MAX).contains(&length) {
+    let is_here = object.has_whole_body() && object.body().on_disk().is_none();
+    if !is_here || !(18..LENGTH_SAID_MAX).contains(&length) || begins_otherwise(&object) {
         return None;
     }
     let mut said = [0; LENGTH_BYTES as usize];

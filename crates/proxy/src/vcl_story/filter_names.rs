@@ -17,6 +17,11 @@ pub(crate) fn work(core: &Core, kinds: &[FilterKind]) -> Result<FilterWork, Stri
     FilterWork::begin(core, kinds, BOUNDS, None)
 }
 
+/// The same of what a program has had its way with: it may have said of a text that it is in gzip.
+pub(crate) fn work_of_delivery(core: &Core, kinds: &[FilterKind]) -> Result<FilterWork, String> {
+    FilterWork::begin(core, kinds, Bounds { may_be_plain: true, ..BOUNDS }, None)
+}
+
 /// A filter of a fetch, if there is one of that name.
 pub(crate) fn of_fetch(name: &str, gzip_level: u8) -> Option<FilterKind> {
     Some(match name {
@@ -86,12 +91,11 @@ pub(crate) fn of_fetch_usually(fields: &Fields, changes: BodyChanges, supports_g
 /// The names of the filters that there are where the program names none.
 pub(crate) fn of_delivery_usually(
     vcl: &VclParameters,
-    (is_gzip, includes, is_part): (bool, bool, bool),
+    (is_gzip, includes): (bool, bool),
     asked: FieldsView<'_>,
     status: Status,
 ) -> &'static str {
-    // A page is put together of texts, whatever is done to it then.
-    let gunzips = (vcl.http_gzip_support || is_part) && is_gzip && !takes_gzip(asked);
+    let gunzips = vcl.http_gzip_support && is_gzip && !takes_gzip(asked);
     let has_parts = vcl.http_range_support && status == Status::OK && asked.contains(FieldName::Range);
     match (includes, gunzips, has_parts) {
         (false, false, false) => "",

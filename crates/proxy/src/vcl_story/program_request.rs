@@ -84,7 +84,8 @@ fn open_as_it_is<S: RequestSource>(
         let (session, asked) = (source.session(), (received, expected, moment));
         state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
     }
-    let on_its_way = match (rest_of_hit, refused, source.at_once().filter(|_| !is_early)) {
+    let may_answer = !is_early && !state.vcl_site.loaded.waits();
+    let on_its_way = match (rest_of_hit, refused, source.at_once().filter(|_| may_answer)) {
         (Some((state, step, outcome)), ..) => {
             Box::new(OnItsWay { head: received.request.to_head(), state, step, outcome })
         }

@@ -178,6 +178,10 @@ impl<'a> Host<'a> for Scope<'a> {
         }
     }
 
+    fn waits_later(&self) -> bool {
+        true
+    }
+
     fn world(&self) -> &dyn World {
         match self.side {
             Side::Client(state) => state.vcl_site.world(),

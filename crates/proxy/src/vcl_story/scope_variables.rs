@@ -21,7 +21,6 @@ use crate::vcl_story::listener_name::listener_name;
 use crate::vcl_story::log_notes::LifeBy;
 use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{sent_status, usual_reason};
-use crate::vcl_story::stored_view::StoredView;
 
 type Read<'a> = Option<Plain<'a>>;
 
@@ -157,12 +156,10 @@ fn delivery_filters<'a>(scope: &Scope<'a>, state: &ClientState) -> Option<&'a [u
     if let Some(named) = state.filters.borrow().as_deref() {
         return scope.arena.copy(named).ok();
     }
-    let is_gzip = |stored: StoredView<'_>| stored.esi_gzip || filter_names::is_gzip(stored.fields);
-    let is_gzip = scope.stored.get().is_some_and(is_gzip);
+    let is_gzip = scope.stored.get().is_some_and(|stored| filter_names::is_gzip(stored.fields));
     let (asked, status) = (scope.req.fields.to_fields(), Status(scope.response.status.get()));
     let includes = state.esi.get() && scope.stored.get().is_some_and(|stored| stored.can_esi);
-    let kinds = (is_gzip, includes, state.esi_level > 0);
-    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, kinds, asked.view(), status);
+    let names = filter_names::of_delivery_usually(&scope.site.settings.vcl, (is_gzip, includes), asked.view(), status);
     Some(names.as_bytes())
 }
 

@@ -21,8 +21,6 @@ pub(crate) struct StoredView<'a> {
     pub(crate) is_live: bool,
     /// Something is included in it.
     pub(crate) can_esi: bool,
-    /// And who takes gzip gets that in gzip.
-    pub(crate) esi_gzip: bool,
 }
 
 impl<'a> StoredView<'a> {
@@ -37,7 +35,6 @@ impl<'a> StoredView<'a> {
             resident_ms: object.resident_ms(now),
             is_live: object.is_live(),
             can_esi: object.esi().is_some(),
-            esi_gzip: object.esi().is_some_and(|page| page.is_gzipped),
         }
     }
 
@@ -53,13 +50,12 @@ impl<'a> StoredView<'a> {
             is_uncacheable: facts.is_none(),
             is_live: facts.is_some(),
             can_esi: false,
-            esi_gzip: false,
         }
     }
 
     /// The same of what something is included in.
     pub(crate) fn with_page(self, page: Option<&EsiPage>) -> StoredView<'a> {
-        StoredView { can_esi: page.is_some(), esi_gzip: page.is_some_and(|page| page.is_gzipped), ..self }
+        StoredView { can_esi: page.is_some(), ..self }
     }
 
     pub(crate) fn of_headed(headed: &'a Headed, now: Now) -> StoredView<'a> {
@@ -69,7 +65,6 @@ impl<'a> StoredView<'a> {
             resident_ms,
             hits: headed.hits,
             can_esi: headed.esi.is_some(),
-            esi_gzip: headed.esi.as_ref().is_some_and(|page| page.is_gzipped),
             ..StoredView::arriving(&headed.head, headed.facts.as_ref())
         }
     }

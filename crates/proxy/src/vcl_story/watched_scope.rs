@@ -173,6 +173,10 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         self.scope.task()
     }
 
+    fn waits_later(&self) -> bool {
+        true
+    }
+
     fn world(&self) -> &dyn World {
         self.scope.world()
     }

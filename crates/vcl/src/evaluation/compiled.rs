@@ -38,6 +38,8 @@ pub struct Compiled {
     pub asks_hash: bool,
     /// It sets resp.filters.
     pub names_filters: bool,
+    /// It is a test that waits for something.
+    pub waits: bool,
     pub labels: Vec<String>,
 }
 

@@ -35,6 +35,7 @@ pub struct Compiler<'p> {
     pub looks_at_body: bool,
     pub asks_hash: bool,
     pub names_filters: bool,
+    pub waits: bool,
     groups: Vec<Group>,
     /// By subroutine and text.
     group_numbers: HashMap<(usize, Operand), u32>,
@@ -55,6 +56,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         looks_at_body: false,
         asks_hash: false,
         names_filters: false,
+        waits: false,
         groups: Vec::new(),
         group_numbers: HashMap::new(),
         subroutine: 0,
@@ -69,7 +71,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         }
         subroutines.push(steps);
     }
-    let (asks_hash, names_filters) = (compiler.asks_hash, compiler.names_filters);
+    let (asks_hash, names_filters, waits) = (compiler.asks_hash, compiler.names_filters, compiler.waits);
     let (mut groups, wholes_left) = (compiler.groups, compiler.wholes_left);
     let mut sets_count = 0;
     for group in &mut groups {
@@ -99,6 +101,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         request_body_bytes,
         asks_hash,
         names_filters,
+        waits,
         labels,
     })
 }

@@ -389,6 +389,14 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             Any::Acl(id) => Argument::Acl(*id),
             Any::Probe(id) => Argument::Probe(*id),
             Any::Object(_) => Argument::Other,
+            Any::Text(Text::Join(parts)) => {
+                let text = self.join(parts)?;
+                let first = match parts.first() {
+                    Some(Text::Constant(first)) => first.len(),
+                    _ => text.len(),
+                };
+                Argument::Joined(text, first)
+            }
             other => Argument::Plain(self.plain(other)?),
         })
     }

@@ -361,6 +361,7 @@ impl Compiler<'_> {
         });
         let arguments = arguments.collect::<Made<Box<[_]>>>()?;
         match (function.vmod, function.name) {
+            ("vtc", "barrier_sync" | "sleep") => self.waits = true,
             ("std", "cache_req_body") => {
                 let asked = match arguments.first() {
                     Some(Some(Any::Bytes(Int::Constant(bytes)))) => u64::try_from(*bytes).unwrap_or(0),

@@ -118,7 +118,7 @@ impl<'a, H: Host<'a>> Run<'a, '_, H> {
         }
     }
 
-    fn join(&self, parts: &'a [Text]) -> Given<&'a [u8]> {
+    pub fn join(&self, parts: &'a [Text]) -> Given<&'a [u8]> {
         let mut texts: SmallVec<[&[u8]; 8]> = SmallVec::new();
         for part in parts {
             texts.extend(self.text(part)?.filter(|text| !text.is_empty()));

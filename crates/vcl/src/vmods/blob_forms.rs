@@ -117,8 +117,11 @@ fn base64_of(bytes: &[u8], form: Form) -> Vec<u8> {
     made
 }
 
-/// So many of the first bytes, or all if none is said. The error quotes the text as it was given.
-pub fn decode(form: Form, given: &[u8], length: i64) -> Result<Vec<u8>, Fault> {
+/// What of a text that cannot be decoded is quoted.
+const QUOTED_BYTES_MAX: usize = 40;
+
+/// So many of the first bytes, or all if none is said. The error quotes how it begins.
+pub fn decode(form: Form, given: &[u8], begins: &[u8], length: i64) -> Result<Vec<u8>, Fault> {
     let text = match usize::try_from(length) {
         Ok(length) if length > 0 => &given[..length.min(given.len())],
         _ => given,
@@ -130,7 +133,7 @@ pub fn decode(form: Form, given: &[u8], length: i64) -> Result<Vec<u8>, Fault> {
         _ => from_base64(text, form),
     };
     made.ok_or_else(|| {
-        let start = &given[..given.len().min(40)];
+        let start = &begins[..begins.len().min(QUOTED_BYTES_MAX)];
         let start = start.escape_ascii();
         Fault::new(format!("vmod blob error: cannot decode, illegal encoding beginning with \"{start}\""))
     })
@@ -195,7 +198,7 @@ mod tests {
     fn bytes_are_written_and_read() {
         let check = |form, case, bytes: &[u8], text: &str| {
             assert_eq!(encode(form, case, bytes), text.as_bytes(), "{form:?}");
-            assert_eq!(decode(form, text.as_bytes(), 0).ok().as_deref(), Some(bytes), "{form:?} {text}");
+            assert_eq!(decode(form, text.as_bytes(), b"", 0).ok().as_deref(), Some(bytes), "{form:?} {text}");
         };
         check(Form::Hex, Case::Lower, b"fooba", "666f6f6261");
         check(Form::Hex, Case::Upper, b"\xde\xad\xbe\xef", "DEADBEEF");
@@ -206,7 +209,7 @@ mod tests {
         check(Form::Url, Case::Upper, b"a/b", "a%2Fb");
         check(Form::Base64, Case::Lower, b"", "");
         let read = |form, text: &str, expect: Option<&[u8]>| {
-            assert_eq!(decode(form, text.as_bytes(), 0).ok().as_deref(), expect, "{form:?} {text}");
+            assert_eq!(decode(form, text.as_bytes(), b"", 0).ok().as_deref(), expect, "{form:?} {text}");
         };
         read(Form::Hex, "666f6", Some(b"\x06\x66\xf6"));
         read(Form::Hex, "xx", None);

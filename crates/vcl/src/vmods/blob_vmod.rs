@@ -24,7 +24,7 @@ functions! {
 }
 
 pub fn make(given: &Arguments<'_, '_>) -> Result<Object, Fault> {
-    let decoded = decode(Form::by_name(given.word(0)), given.bytes(1), 0)?;
+    let decoded = decode(Form::by_name(given.word(0)), given.bytes(1), given.first_of(1), 0)?;
     Ok(Object::Blob(decoded.into()))
 }
 
@@ -44,7 +44,7 @@ pub fn call<'a, H: Host<'a>>(
     };
     match function {
         F::Decode => {
-            let decoded = decode(form(0), given.bytes(2), given.int(1))?;
+            let decoded = decode(form(0), given.bytes(2), given.first_of(2), given.int(1))?;
             Ok(Plain::Blob(Some(run.arena.copy(&decoded)?)))
         }
         F::Encode => match given.text(2) {
@@ -52,7 +52,7 @@ pub fn call<'a, H: Host<'a>>(
             None => Ok(Plain::Text(None)),
         },
         F::Transcode => {
-            let decoded = decode(form(0), given.bytes(4), given.int(3))?;
+            let decoded = decode(form(0), given.bytes(4), given.first_of(4), given.int(3))?;
             written(&decoded, form(1), 2)
         }
         // The same bytes at the same place; which is rather less to say than that they are equal.

@@ -5,6 +5,7 @@ use super::{Arguments, NOTHING, functions};
 use crate::evaluation::evaluator::Run;
 use crate::host::{Host, LogKind};
 use crate::plain_values::{BackendRef, Fault, Ip, Plain};
+use crate::test_waits::TestWait;
 
 functions! {
     VtcFunction {
@@ -32,6 +33,17 @@ functions! {
 /// What Varnish's is by default.
 const WORKSPACE_BYTES: i64 = 64 << 10;
 
+fn wait<'a, H: Host<'a>>(run: &Run<'a, '_, H>, wait: TestWait) -> Result<(), Fault> {
+    match run.host.waits_later() {
+        _ if run.host.is_dry_run() => Ok(()),
+        true => {
+            run.host.task().wait_later(wait);
+            Ok(())
+        }
+        false => run.host.world().wait(&wait).map_err(Fault::new),
+    }
+}
+
 pub fn call<'a, H: Host<'a>>(
     run: &Run<'a, '_, H>,
     function: VtcFunction,
@@ -40,8 +52,7 @@ pub fn call<'a, H: Host<'a>>(
     use VtcFunction as F;
     Ok(match function {
         F::BarrierSync => {
-            let result = run.host.world().barrier(given.bytes(0), given.real(1));
-            result.map_err(|why| Fault::new(format!("vtc.barrier_sync: {why}")))?;
+            wait(run, TestWait::Barrier { address: given.bytes(0).to_vec(), timeout_s: given.real(1) })?;
             NOTHING
         }
         F::NoBackend => Plain::Backend(BackendRef::None),
@@ -52,7 +63,7 @@ pub fn call<'a, H: Host<'a>>(
             return Err(Fault::new(format!("vtc.panic: {}", String::from_utf8_lossy(given.bytes(0)))));
         }
         F::Sleep => {
-            run.host.world().sleep(given.real(0));
+            wait(run, TestWait::Seconds(given.real(0)))?;
             NOTHING
         }
         F::WorkspaceOverflow => return Err(Fault::new("vtc.workspace_overflow: the policy says that it is full")),

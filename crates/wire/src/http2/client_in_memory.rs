@@ -1,5 +1,6 @@
 //! A client of HTTP/2 in memory, for tests: it makes frames, sends them to a server's machine, and notes what it hears.
 
+use crate::limits::FRAME_PAYLOAD_BYTES_MIN;
 use message::Scheme;
 
 use super::frame::{END_HEADERS, END_STREAM, FrameHead, FrameType, StreamId, frame_head};
@@ -13,6 +14,7 @@ pub(super) const OPTIONS: Http2Options<'static> = Http2Options {
     believes_scheme: false,
     streams_max: 100,
     extended_connect: false,
+    peer_frame_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
 };
 
 pub(super) type Frames = Vec<Vec<u8>>;

@@ -42,6 +42,8 @@ pub struct Http2Options<'l> {
     pub streams_max: u32,
     /// Announce and accept extended CONNECT (RFC 8441).
     pub extended_connect: bool,
+    /// The shortest frames that a client may ask for: [`FRAME_PAYLOAD_BYTES_MIN`](crate::limits::FRAME_PAYLOAD_BYTES_MIN), or fewer.
+    pub peer_frame_bytes_min: u32,
 }
 
 /// Which end of the connection we are.
@@ -165,7 +167,9 @@ impl Http2Connection {
             (setting::ENABLE_CONNECT_PROTOCOL, 1),
         ];
         write_settings(if options.extended_connect { &settings[..] } else { &settings[..3] }, &mut control);
-        Http2Connection::begin(Role::Server, Awaited::Preface { matched: 0 }, control)
+        let mut connection = Http2Connection::begin(Role::Server, Awaited::Preface { matched: 0 }, control);
+        connection.peer.frame_payload_bytes_min = options.peer_frame_bytes_min;
+        connection
     }
 
     /// A connection to an origin. Requests may be sent behind what is said first.

@@ -3,7 +3,7 @@
 use super::control_frames::setting;
 use super::error_code::ConnectionError;
 use super::frame::SETTING_BYTES;
-use crate::limits::HPACK_TABLE_BYTES_MAX;
+use crate::limits::{FRAME_PAYLOAD_BYTES_MIN, HPACK_TABLE_BYTES_MAX};
 
 #[derive(Clone, Copy, Debug)]
 pub struct PeerSettings {
@@ -21,6 +21,8 @@ pub struct PeerSettings {
     pub has_gone_away: bool,
     /// Its first SETTINGS have come.
     pub has_spoken: bool,
+    /// The shortest frames that it may ask for.
+    pub frame_payload_bytes_min: u32,
 }
 
 impl PeerSettings {
@@ -33,6 +35,7 @@ impl PeerSettings {
         streams_max: None,
         has_gone_away: false,
         has_spoken: false,
+        frame_payload_bytes_min: FRAME_PAYLOAD_BYTES_MIN,
     };
 
     /// Takes the payload of one SETTINGS frame, in order.
@@ -58,7 +61,7 @@ impl PeerSettings {
                 let window = i32::try_from(value);
                 self.initial_window = window.map_err(|_| ConnectionError::flow_control("setting-initial-window"))?;
             }
-            setting::MAX_FRAME_SIZE if !(1 << 14..1 << 24).contains(&value) => {
+            setting::MAX_FRAME_SIZE if !(self.frame_payload_bytes_min..1 << 24).contains(&value) => {
                 return Err(ConnectionError::protocol("setting-frame-size"));
             }
             setting::MAX_FRAME_SIZE => self.frame_payload_bytes_max = value,
@@ -80,6 +83,7 @@ impl PeerSettings {
 mod tests {
     use super::*;
     use crate::http2::ErrorCode;
+    use crate::limits::UNCHECKED_FRAME_PAYLOAD_BYTES_MIN;
 
     fn check(number: u16, value: u32, peer_is_server: bool, expect: Option<ErrorCode>) {
         let payload = [&number.to_be_bytes()[..], &value.to_be_bytes()].concat();
@@ -103,6 +107,15 @@ mod tests {
         check(setting::ENABLE_CONNECT_PROTOCOL, 2, true, Some(ProtocolError));
         check(setting::NO_RFC7540_PRIORITIES, 2, false, Some(ProtocolError));
         check(0xbeef, u32::MAX, false, None);
+    }
+
+    #[test]
+    fn shorter_frames_may_be_asked_for_where_that_is_not_looked_at() {
+        let frame_payload_bytes_min = UNCHECKED_FRAME_PAYLOAD_BYTES_MIN;
+        let mut settings = PeerSettings { frame_payload_bytes_min, ..PeerSettings::DEFAULT };
+        let mut ask = |bytes: u8| settings.take(&[0, 5, 0, 0, 0, bytes], false);
+        assert!(ask(15).is_err() && ask(16).is_ok());
+        assert_eq!(settings.frame_payload_bytes_max, 16);
     }
 
     /// bad-inputs G39.

@@ -13,8 +13,8 @@ use super::open_streams::{BodyLeft, Stream, StreamFault};
 use super::priority::Priority;
 use super::request_fields::{BlockContext, HeadArena, Http2Request, read_request_block, read_trailer_block};
 use super::stream_states::{StreamState, StreamStep};
-use crate::RequestBody;
 use crate::limits::{ORIGIN_STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES_MAX};
+use crate::{RequestBody, refusals};
 
 /// A table that has lost its peer decodes nothing any more.
 pub(super) fn lost(fault: CompressionFault) -> ConnectionError {
@@ -95,10 +95,10 @@ impl Http2Connection {
                 Ok(ConnectionEvent::Request { stream: id, head, is_whole: ends_stream })
             }
             // RFC 9113 §8.1.1: what is malformed is a stream error …
-            Err(refusal) if refusal.status == 400 => {
+            Err(refusal) if refusal.status == 400 && refusal != refusals::HOST_REPEATED => {
                 self.end_stream_for(id, StreamFault::protocol(refusal.token), now_ms)
             }
-            // … and what is merely too much, or not to be had here, is answered.
+            // … and what is merely too much, or not to be had here, is answered; and so is who names two hosts, by the word of RFC 9110 §7.2.
             Err(refusal) => {
                 self.open(id, BodyLeft::Unknown, None, ends_stream);
                 Ok(ConnectionEvent::Refused { stream: id, refusal, is_whole: ends_stream })
