@@ -24,7 +24,6 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// The number's digits, at the end of the room given.
-#[inline]
 pub fn decimal(digits: &mut [u8; DIGITS_MAX], mut value: u64) -> &[u8] {
     let mut at = digits.len();
     while value >= 10 {

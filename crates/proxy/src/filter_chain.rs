@@ -33,8 +33,9 @@ impl FilterKind {
     pub(crate) fn memory_bytes(self, length: Option<u64>) -> usize {
         match self {
             FilterKind::Encode(coding, level) => coding::encoder_bytes(coding, level, length),
-            // Of the dictionary there are tables like those of the text, and the text is the longer by it.
-            FilterKind::Delta(coding, level) => 2 * coding::encoder_bytes(coding, level, length),
+            // zstd has tables of the dictionary beside those of the text.
+            FilterKind::Delta(Coding::Zstd, level) => 2 * coding::encoder_bytes(Coding::Zstd, level, length),
+            FilterKind::Delta(coding, level) => coding::encoder_bytes(coding, level, length),
             FilterKind::Decode(coding) | FilterKind::Check(coding) => coding::decoder_bytes(coding),
             // It remembers no text, only codes: less than who decodes.
             FilterKind::Cut => coding::decoder_bytes(Coding::Gzip),
@@ -137,6 +138,8 @@ enum Codec {
     Decoder(Decoder),
     Encoder(Encoder),
     Cutter(Box<GzipCutter>),
+    /// A check that has seen more than it is to look at.
+    LookedAway,
 }
 
 impl FilterChain {
@@ -222,7 +225,7 @@ impl FilterChain {
     pub(crate) fn gzip_marks(&self) -> Option<GzipMarks> {
         match &self.stages.last()?.codec {
             Codec::Cutter(cutter) => cutter.finish().ok()?,
-            Codec::Decoder(_) | Codec::Encoder(_) => None,
+            Codec::Decoder(_) | Codec::Encoder(_) | Codec::LookedAway => None,
         }
     }
 
@@ -324,6 +327,7 @@ impl FilterStage {
     fn cost_of_work(&self) -> u64 {
         match self.codec {
             Codec::Decoder(_) => self.cost_of(FILTER_PIECE_BYTES as u64),
+            Codec::LookedAway => 0,
             Codec::Encoder(_) | Codec::Cutter(_) => {
                 self.cost_of(self.put_off + self.input.len().min(FILTER_PIECE_BYTES) as u64)
             }
@@ -335,7 +339,15 @@ impl FilterStage {
         let mut out = Vec::new();
         match &mut self.codec {
             Codec::Decoder(decoder) => {
-                let step = decoder.decode(&self.input, FILTER_PIECE_BYTES, &mut out)?;
+                let step = match decoder.decode(&self.input, FILTER_PIECE_BYTES, &mut out) {
+                    // Nobody is given what becomes of it: it is not worth being looked at any further.
+                    Err(Flaw::TooLong | Flaw::TooDense) if matches!(self.kind, FilterKind::Check(_)) => {
+                        self.codec = Codec::LookedAway;
+                        self.is_drained = true;
+                        return Ok(Some(std::mem::take(&mut self.input)));
+                    }
+                    step => step?,
+                };
                 turn.spend(self.cost_of(out.len() as u64));
                 self.is_drained = step.is_drained;
                 let taken = self.input.split_to(step.taken);
@@ -352,6 +364,7 @@ impl FilterStage {
                     self.spend_put_off(turn);
                 }
             }
+            Codec::LookedAway => return Ok(Some(std::mem::take(&mut self.input))),
             Codec::Cutter(cutter) => {
                 let piece = self.input.split_to(self.input.len().min(FILTER_PIECE_BYTES));
                 cutter.cut(&piece, &mut out)?;
@@ -388,6 +401,7 @@ impl FilterStage {
             Codec::Decoder(decoder) => decoder.finish()?,
             Codec::Encoder(encoder) => encoder.finish(&mut out)?,
             Codec::Cutter(cutter) => drop(cutter.finish()?),
+            Codec::LookedAway => {}
         }
         self.spend_put_off(turn);
         Ok(self.said(out))
@@ -488,9 +502,11 @@ mod tests {
         let mut encoder = Encoder::new(Coding::Gzip, 9).unwrap();
         (0..600).for_each(|_| encoder.encode(&[0; 32 << 10], &mut bomb).unwrap());
         encoder.finish(&mut bomb).unwrap();
-        let check = FilterKind::Check(Coding::Gzip);
-        let fault = FilterFault { filter: check, flaw: Flaw::TooDense };
-        assert_eq!(through(&[check], &[&bomb]), Err(fault), "who is given it is given a bomb");
+        let (check, more) = (FilterKind::Check(Coding::Gzip), b"that is not looked at");
+        let passed = through(&[check], &[&bomb, more]);
+        assert_eq!(passed, Ok([&bomb[..], more].concat()), "nobody is given what becomes of it");
+        let fault = FilterFault { filter: GUNZIP, flaw: Flaw::TooDense };
+        assert_eq!(through(&[GUNZIP], &[&bomb]), Err(fault));
         let said = FilterFault { filter: GUNZIP, flaw: Flaw::Truncated }.to_string();
         assert_eq!(said, "a body that is said to be gzip cannot be read: it ends too early");
     }

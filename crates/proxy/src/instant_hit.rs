@@ -66,7 +66,9 @@ pub(crate) fn run(
     of_shards(client, core, (site, backend), parsed, (key, accepted), now)
 }
 
-/// The same by the table that all cores share. `accepted`: in which codings.
+/// The same by the table that all cores share. `accepted`: in which codings. Cold beside the core's own table: what both have in common is
+/// to be inlined there.
+#[cold]
 fn of_shards(
     client: &mut impl InstantClient,
     core: &Rc<Core>,

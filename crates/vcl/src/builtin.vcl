@@ -128,25 +128,11 @@ sub vcl_synth {
     return (deliver);
 }
 
-# Who looks for errors in pages looks for the words that Varnish has in its own.
 sub vcl_builtin_synth {
     set resp.http.content-type = "text/html; charset=utf-8";
     set resp.http.retry-after = "5";
-    set resp.body = {"<!DOCTYPE html>
-<html>
-  <head>
-    <title>"} + resp.status + " " + resp.reason + {"</title>
-  </head>
-  <body>
-    <h1>Error "} + resp.status + " " + resp.reason + {"</h1>
-    <p>"} + resp.reason + {"</p>
-    <h3>Guru Meditation:</h3>
-    <p>XID: "} + req.xid + {"</p>
-    <hr>
-    <p>Varnish cache server</p>
-  </body>
-</html>
-"};
+    set resp.body = "<!DOCTYPE html><html><head><title>" + resp.status + " " + resp.reason + "</title></head><body><h1>"
+        + resp.status + " " + resp.reason + "</h1><p>Request " + req.xid + "</p></body></html>";
 }
 
 # ---- The origin's side.
@@ -259,21 +245,9 @@ sub vcl_backend_error {
 sub vcl_builtin_backend_error {
     set beresp.http.content-type = "text/html; charset=utf-8";
     set beresp.http.retry-after = "5";
-    set beresp.body = {"<!DOCTYPE html>
-<html>
-  <head>
-    <title>"} + beresp.status + " " + beresp.reason + {"</title>
-  </head>
-  <body>
-    <h1>Error "} + beresp.status + " " + beresp.reason + {"</h1>
-    <p>"} + beresp.reason + {"</p>
-    <h3>Guru Meditation:</h3>
-    <p>XID: "} + bereq.xid + {"</p>
-    <hr>
-    <p>Varnish cache server</p>
-  </body>
-</html>
-"};
+    set beresp.body = "<!DOCTYPE html><html><head><title>" + beresp.status + " " + beresp.reason
+        + "</title></head><body><h1>" + beresp.status + " " + beresp.reason + "</h1><p>Request " + bereq.xid
+        + "</p></body></html>";
 }
 
 # ---- Beginning and end of the program itself.

@@ -37,6 +37,8 @@ fn origin_script(lines: &[&str], text: &str, coding: ContentCoding) -> MockedAns
 fn story(change: impl FnOnce(&mut Settings)) -> Story {
     Story::with(|settings| {
         settings.compress.dictionaries = true;
+        // The store gives way to coders, and one that has a dictionary takes some megabytes.
+        settings.memory_bytes_max = 64 << 20;
         settings.trusted_proxies = Network::LOOPBACK.to_vec();
         change(settings);
     })
