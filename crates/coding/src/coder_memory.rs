@@ -13,8 +13,9 @@ const REST_BYTES: usize = 64 << 10;
 
 /// Windows are no smaller than these, in powers of two.
 const GZIP_WINDOW_LOG_MIN: u8 = 9;
+const BROTLI_WINDOW_LOG_MIN: u32 = 10;
 /// Below this the library keeps banks of 32 MiB at the levels from 5 to 9, however short the text is.
-const BROTLI_WINDOW_LOG_MIN: u32 = 17;
+const BROTLI_BANKLESS_WINDOW_LOG_MIN: u32 = 17;
 const ZSTD_WINDOW_LOG_MIN: u32 = 10;
 
 /// The window that all of a text of this many bytes lies in, in powers of two.
@@ -34,7 +35,8 @@ pub(crate) fn brotli_window_log(level: u8, length: Option<u64>) -> u32 {
     let most = if level <= 4 { BROTLI_QUICK_WINDOW_LOG } else { BROTLI_WINDOW_LOG };
     // One more: brotli keeps 16 bytes of its window for itself.
     let needed = length.map_or(most, |length| window_log(length) + 1);
-    needed.clamp(BROTLI_WINDOW_LOG_MIN, most)
+    let least = if (5..=9).contains(&level) { BROTLI_BANKLESS_WINDOW_LOG_MIN } else { BROTLI_WINDOW_LOG_MIN };
+    needed.clamp(least, most)
 }
 
 /// Of an encoder for a text of this many bytes, or of any.
@@ -81,7 +83,7 @@ fn brotli_bytes(level: u8, window_log: u32) -> usize {
         // Lists of so many places each, of which there are more with each level.
         5..=9 => 4 * window + (2 << 20) + (1 << (16 + usize::from(level))),
         // A tree of all that is in the window, and the ways through a block that were thought of.
-        _ => 12 * window + (24 * window).min(17 << 20),
+        _ => 12 * window + (24 * window).clamp(3 << 19, 17 << 20),
     }
 }
 
@@ -215,7 +217,7 @@ mod tests {
         for length in [Some(0), Some(1), Some(1 << 15), Some(1 << 40), Some(u64::MAX), None] {
             assert!((9..=15).contains(&gzip_window_log(length)), "{length:?}");
             for level in [0, 1, 4, 9, 11, 19, 22] {
-                assert!((17..=BROTLI_WINDOW_LOG).contains(&brotli_window_log(level, length)), "{level} {length:?}");
+                assert!((10..=BROTLI_WINDOW_LOG).contains(&brotli_window_log(level, length)), "{level} {length:?}");
                 assert!((10..=ZSTD_WINDOW_LOG_MAX).contains(&zstd_window_log(level, length)), "{level} {length:?}");
             }
         }

@@ -17,7 +17,7 @@ pub(crate) struct CoderAccount {
 pub(crate) struct CoderCharge([Charge; 2]);
 
 impl CoderAccount {
-    /// `bytes_max`: `limits.coding_memory`.
+    /// `bytes_max`: `limits.coding_memory_bytes_max`.
     pub(crate) fn new(bytes_max: usize, of_store: &Arc<Account>) -> CoderAccount {
         CoderAccount { own: Account::new(bytes_max), of_store: Arc::clone(of_store), refused: AtomicU64::new(0) }
     }

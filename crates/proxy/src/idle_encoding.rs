@@ -31,9 +31,11 @@ pub(crate) fn begin(core: &Rc<Core>, primary: &Arc<Object>, (from, to): (Content
         let kinds = kinds((from, to), length);
         let text_bytes = Some(text_bytes(from, length));
         // One at a time: the store gives way to it, and who waits for a coder is not told to go without.
-        let _held = account.charge(kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum());
+        let held = account.charge(kinds.iter().map(|kind| kind.memory_bytes(text_bytes)).sum());
         let pieces = object.body().pieces(0, length);
         let made = recoded(pieces.into_iter().collect(), &kinds, text_bytes);
+        // The coder is gone: what it made, and what that was made of, is not to leave for it.
+        drop(held);
         let is_readable = made.is_ok();
         if let Ok(body) = made {
             cache.add_encoding(&object, to, body);
