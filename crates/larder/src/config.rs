@@ -15,6 +15,12 @@ mod memcached_tls;
 mod nearest;
 mod origin_protocol;
 mod origin_tls;
+pub mod presets;
+mod route_access;
+mod route_answers;
+mod route_fields;
+mod route_match;
+mod route_words;
 mod routes;
 mod section;
 mod sections;
@@ -22,12 +28,14 @@ mod static_root;
 mod unclosed;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::de::DeTable;
 
 use complaint::Complaint;
 pub use complaint::FaultyFile;
 pub use nearest::nearest;
+use proxy::settings::Login;
 use section::{Complaints, Section, count, parsed, text};
 
 use crate::bounded_file;
@@ -77,6 +85,12 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     }
     forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings)
         .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
+    for route in &mut plan.settings.routes {
+        if let Some(login) = &route.rules.access.login {
+            let login = Login { file: beside(login.file.clone()), ..login.clone() };
+            Arc::make_mut(&mut route.rules).access.login = Some(login);
+        }
+    }
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
     }
@@ -104,7 +118,7 @@ fn read_top(top: Section<'_>) -> Plan {
     if let Some(name) = top.read("server_name", server_name) {
         plan.settings.server_name = name;
     }
-    if let Some(networks) = top.read_list("trusted_proxies", sections::network) {
+    if let Some(networks) = top.read_list("trusted_proxies", section::network) {
         plan.settings.trusted_proxies = networks;
     }
     plan.settings.hsts =
@@ -120,8 +134,9 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     plan.order(acme, listeners.ordered);
     plan.settings.origins = sections::origins(top.section("origin"));
+    let for_all = top.section("policy").map(|section| sections::policy(section, &mut plan)).unwrap_or_default();
     let routes = top.sections("route");
-    let routes = routes::read(&top, routes, &plan.settings.origins);
+    let routes = routes::read(&top, routes, &plan.settings.origins, &for_all);
     plan.settings.routes = routes.routes;
     plan.settings.roots = routes.roots;
     plan.settings.status_pages = routes.status_pages;
@@ -132,9 +147,6 @@ fn read_top(top: Section<'_>) -> Plan {
     plan.disks = sections::disks(top.sections("disk"));
     if let Some(section) = top.section("store") {
         sections::store(section, &mut plan);
-    }
-    if let Some(section) = top.section("policy") {
-        sections::policy(section, &mut plan);
     }
     if let Some(section) = top.section("compress") {
         if plan.vcl_file.is_some() {

@@ -7,8 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use proxy::settings::{Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings};
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, count, parsed, path, switch};
-use super::sections::{network, whole};
+use super::section::{Node, Section, choice, count, network, parsed, path, switch, whole};
 use crate::addresses::parse_origin;
 use crate::bounded_file;
 use crate::limits::LOGIN_FILE_BYTES_MAX;

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use proxy::settings::Network;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -52,6 +53,8 @@ pub struct Section<'a> {
     table: &'a DeTable<'a>,
     span: Range<usize>,
     known: Vec<&'static str>,
+    /// Keys that it shares with sections of another kind.
+    shared: Vec<&'static str>,
     /// Keys that the design has and this version does not.
     not_yet: &'static [&'static str],
     complaints: &'a Complaints,
@@ -59,12 +62,22 @@ pub struct Section<'a> {
 
 impl<'a> Section<'a> {
     pub fn new(label: String, table: &'a DeTable<'a>, span: Range<usize>, complaints: &'a Complaints) -> Section<'a> {
-        Section { label, table, span, known: Vec::new(), not_yet: &[], complaints }
+        Section { label, table, span, known: Vec::new(), shared: Vec::new(), not_yet: &[], complaints }
     }
 
     pub fn not_yet(mut self, keys: &'static [&'static str]) -> Section<'a> {
         self.not_yet = keys;
         self
+    }
+
+    /// Reads keys that mean here what they mean in sections of another kind.
+    pub fn read_as<T>(&mut self, label: &str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
+        let mut other = Section::new(label.to_owned(), self.table, self.span.clone(), self.complaints);
+        let found = read(&mut other);
+        #[cfg(test)]
+        other.note_asked();
+        self.shared.append(&mut other.known);
+        found
     }
 
     pub fn span(&self) -> Range<usize> {
@@ -154,14 +167,15 @@ impl<'a> Section<'a> {
     pub fn end(self) {
         #[cfg(test)]
         self.note_asked();
-        for (key, span, _) in self.entries().filter(|(key, ..)| !self.known.contains(key)) {
+        let is_known = |key: &str| self.known.contains(&key) || self.shared.contains(&key);
+        for (key, span, _) in self.entries().filter(|(key, ..)| !is_known(key)) {
             if self.not_yet.contains(&key) {
                 let what = format!("`{key}` in {} is not supported by this version of larder", self.label);
                 self.complaints.add(Complaint::new(span, what, "not yet"));
                 continue;
             }
             let complaint = Complaint::new(span, format!("unknown key `{key}` in {}", self.label), "no such key");
-            self.complaints.add(match nearest(key, self.known.iter().copied()) {
+            self.complaints.add(match nearest(key, self.known.iter().chain(&self.shared).copied()) {
                 Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
                 None if self.known.len() <= KEYS_LISTED_MAX => {
                     complaint.suggest(format!("the keys here are {}", self.known.join(", ")))
@@ -249,6 +263,17 @@ pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
         }
         _ => Err(wrong_type(node, "a duration, such as \"10s\"")),
     }
+}
+
+/// An address or a prefix.
+pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
+    parsed(node, "network", "an address or a prefix, such as 10.0.0.0/8 or ::1", |written| written.parse().ok())
+}
+
+/// A whole number that fits.
+pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
+    let number = count(node)?;
+    number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
 }
 
 /// A text that `parse` understands.
