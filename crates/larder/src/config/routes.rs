@@ -304,7 +304,7 @@ mod tests {
         let shown = "[[route]]\nroot = \"/a\"\nfallback = \"/.a.html\"\ndotfiles = true\n";
         assert!(read_config(shown).is_ok());
         check("root = \"/a\"\ncache_control = \"a\\nb\"", &["`a\nb` is no field value"]);
-        check("root = \"/a\"\nlisting = \"xml\"", &["`xml` is no listing"]);
+        check("root = \"/a\"\nlisting = \"xml\"", &["`xml` is not among the choices"]);
         check("root = \"/a\"\ntypes = { \".js\" = \"text/plain\" }", &["`.js` is no end of a name"]);
         check("root = \"/a\"\ntypes = { js = \"javascript\" }", &["`javascript` is no media type"]);
         check("origin = \"web\"\ndefault_type = \"text/plain\"", &["`default_type` is for routes with a root"]);
