@@ -4,24 +4,31 @@
 //! level and how the parts refer to each other. Nothing is opened or resolved here: `larder check` runs the same code.
 
 mod acme_section;
+mod choices;
 mod complaint;
 mod compress_section;
+mod definition;
 mod esi_section;
 mod forward_section;
+mod keys;
 mod limits_section;
 mod listen_tls;
+mod literal;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
 mod origin_protocol;
 mod origin_tls;
 pub mod presets;
+mod reference_page;
 mod route_access;
 mod route_answers;
 mod route_fields;
 mod route_match;
 mod route_words;
 mod routes;
+mod sample;
+mod schema;
 mod section;
 mod sections;
 mod static_root;
@@ -36,6 +43,9 @@ use complaint::Complaint;
 pub use complaint::FaultyFile;
 pub use nearest::nearest;
 use proxy::settings::Login;
+pub use reference_page::text as reference;
+pub use sample::text as sample;
+pub use schema::schema;
 use section::{Complaints, Section, count, parsed, text};
 
 use crate::bounded_file;
@@ -104,7 +114,7 @@ pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
         return Err(syntax_complaints(text, &errors));
     }
     let complaints = Complaints::default();
-    let top = Section::new("the top level".to_owned(), document.get_ref(), 0..text.len(), &complaints);
+    let top = Section::top(document.get_ref(), 0..text.len(), &complaints);
     let plan = read_top(top);
     match complaints.into_sorted() {
         sorted if sorted.is_empty() => Ok(plan),

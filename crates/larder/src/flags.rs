@@ -10,6 +10,7 @@ use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, Or
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
+use crate::config_command::ConfigCommand;
 use crate::import::ImportFlags;
 use crate::limits;
 use crate::load_tool::{BenchFlags, LabCommand};
@@ -38,6 +39,11 @@ pub enum Command {
     /// Check a config or a VCL file without using it; report every mistake with its place
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
+    /// Show what may stand in a larder.toml, and what holds
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Translate an nginx.conf or squid.conf to larder.toml, or VCL of Varnish 1 to 3 to VCL 4.1
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportFlags),

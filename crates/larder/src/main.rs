@@ -11,6 +11,7 @@ mod bounded_file;
 mod check;
 mod check_vcl;
 mod config;
+mod config_command;
 mod core_dumps;
 mod demo;
 mod edge_report;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         flags::Command::Serve(flags) => serve::serve(*flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
+        flags::Command::Config { command } => config_command::config(&command),
         flags::Command::Import(flags) => import::import(&flags),
         flags::Command::Bench(flags) => load_tool::bench(&flags),
         flags::Command::Lab { command } => load_tool::lab(&command),

@@ -25,6 +25,11 @@ const SIZE_UNITS: &[(&str, u64)] = &[
 const DURATION_UNITS: &[(&str, u64)] =
     &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
+/// What [`parse_size`] reads, as a regex for editors.
+pub const SIZE_PATTERN: &str = "^[0-9]+ *([bB]|[kKmMgGtT]([iI]?[bB])?)?$";
+/// What [`parse_duration`] reads.
+pub const DURATION_PATTERN: &str = "^(0|[0-9]+ *([mM][sS]|[sSmMhHdDwW]))$";
+
 /// Bytes; upper and lower case alike.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);
@@ -155,6 +160,19 @@ mod tests {
         check_duration("10 min", Err("`min` is no unit"));
         check_duration("s", Err("whole number with a unit"));
         check_duration("99999w", Err("hundred years"));
+    }
+
+    #[test]
+    fn the_patterns_for_editors_know_every_unit() {
+        let matches = |pattern: &str, text: &str| regex_automata::meta::Regex::new(pattern).unwrap().is_match(text);
+        for (unit, _) in SIZE_UNITS {
+            let (small, large) = (format!("1{unit}"), format!("12 {}", unit.to_uppercase()));
+            assert!(matches(SIZE_PATTERN, &small) && (unit.is_empty() || matches(SIZE_PATTERN, &large)), "{unit}");
+        }
+        for (unit, _) in DURATION_UNITS {
+            assert!(matches(DURATION_PATTERN, &format!("1{unit}")) && matches(DURATION_PATTERN, &format!("12 {unit}")));
+        }
+        assert!(matches(DURATION_PATTERN, "0") && !matches(DURATION_PATTERN, "10") && !matches(SIZE_PATTERN, "1.5G"));
     }
 
     #[test]

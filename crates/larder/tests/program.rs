@@ -116,6 +116,8 @@ mod process_checks;
 mod process_faults;
 #[path = "program/raw_client.rs"]
 mod raw_client;
+#[path = "program/recipes.rs"]
+mod recipes;
 #[path = "program/recording_origin.rs"]
 mod recording_origin;
 #[path = "program/secure_site.rs"]

@@ -1,8 +1,9 @@
 //! `[acme]`: the authority that certificates are ordered from; and `acme` of a `[listen.tls]`, for which names.
 
-use acme::{ChallengeKind, Directory, NameSet};
+use acme::{Directory, NameSet};
 use toml::de::DeValue;
 
+use super::choices::CHALLENGES;
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, duration, parsed, path, switch, text};
 use crate::acme_plan::{AcmeSettings, AcmeWords, TERMS, is_email};
@@ -23,8 +24,7 @@ pub fn read(mut section: Section<'_>) -> Option<AcmeSettings> {
     words.authorities = section.read("ca", file);
     words.folder = section.read("folder", file);
     words.profile = section.read("profile", |node| text(node).map(str::to_owned));
-    let kinds = [("tls-alpn-01", ChallengeKind::Alpn), ("http-01", ChallengeKind::Http)];
-    words.challenge = section.read("challenge", |node| choice(node, &kinds));
+    words.challenge = section.read("challenge", |node| choice(node, &CHALLENGES));
     words.pause_first = section.read("retry", |node| {
         let pause = duration(node)?;
         let (least, most) = (acme::limits::PAUSE_MIN, acme::limits::PAUSE_MAX);

@@ -4,12 +4,9 @@ use std::sync::Arc;
 
 use proxy::settings::{CompressSettings, ContentCoding, DictionaryPaths, RouteCompression};
 
+use super::choices::CODINGS;
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, parsed, size, switch, text};
-
-/// The codings by the words that HTTP has for them.
-const CODINGS: [(&str, ContentCoding); 3] =
-    [("br", ContentCoding::Brotli), ("zstd", ContentCoding::Zstd), ("gzip", ContentCoding::Gzip)];
 
 const TYPE_FORM: &str = "a media type such as text/html, text/* or application/*+json";
 

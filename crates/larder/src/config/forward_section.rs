@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 
-use proxy::settings::{Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings};
+use proxy::settings::{Destination, ForwardSettings, ParentLogin, ParentSettings};
 
+use super::choices::PARENT_BALANCES;
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, network, parsed, path, switch, whole};
 use crate::addresses::parse_origin;
@@ -32,8 +33,7 @@ pub fn read(mut section: Section<'_>, forward: &mut ForwardSettings) {
     for parent in section.sections("parent") {
         forward.parents.extend(read_parent(parent));
     }
-    let balances = [("round-robin", ParentBalance::RoundRobin), ("hash", ParentBalance::Hash)];
-    if let Some(balance) = section.read("balance", |node| choice(node, &balances)) {
+    if let Some(balance) = section.read("balance", |node| choice(node, &PARENT_BALANCES)) {
         forward.balance = balance;
     }
     if let Some(destinations) = section.read_list("always_direct", destination) {

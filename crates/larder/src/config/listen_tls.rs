@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use acme::NameSet;
 use proxy::settings::{ListenMode, ListenerTls};
-use tls::Version;
 
 use super::acme_section;
+use super::choices::{CLIENT_CERTIFICATES, TLS_VERSIONS};
 use super::complaint::Complaint;
 use super::section::{Section, choice, parsed, path, switch, text};
 use crate::acme_plan::AcmeSettings;
@@ -31,11 +31,10 @@ pub fn read(
     let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
     // One for each, or "" for a certificate that has none.
     let staples = section.read_list("ocsp", |node| text(node).map(path)).unwrap_or_default();
-    let version_min =
-        section.read("min_version", |node| choice(node, &[("1.2", Version::Tls12), ("1.3", Version::Tls13)]));
+    let version_min = section.read("min_version", |node| choice(node, &TLS_VERSIONS));
     let suites = section.read_list("ciphers", |node| text(node).map(str::to_owned));
     let client_ca = section.read("client_ca", file);
-    let required = section.read("client_cert", |node| choice(node, &[("required", true), ("optional", false)]));
+    let required = section.read("client_cert", |node| choice(node, &CLIENT_CERTIFICATES));
     let ticket_secret = section.read("ticket_secret", file);
     let early_data = section.read("early_data", switch).unwrap_or(false);
     // A forward proxy is asked for tunnels, which HTTP/1.1 alone has here.

@@ -6,11 +6,12 @@ use message::{Authority, Scheme};
 use proxy::limits::{MEMCACHED_CHUNK_BYTES_MAX, MEMCACHED_CHUNKS_MAX};
 use proxy::memcached_gateway::server_ring::{SERVERS_MAX, WEIGHT_MAX};
 use proxy::settings::{
-    BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
-    MemcachedServer, MemcachedSettings, NextServer, RequestPart,
+    BinaryKeys, MemcachedAddress, MemcachedCommand, MemcachedLogin, MemcachedMode, MemcachedServer, MemcachedSettings,
+    NextServer, RequestPart,
 };
 use toml::de::DeValue;
 
+use super::choices::{BINARY_KEYS, LONG_KEYS, MEMCACHED_HASHES, MEMCACHED_MODES};
 use super::complaint::Complaint;
 use super::memcached_tls;
 use super::nearest::nearest;
@@ -80,8 +81,7 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
             section.complaints().add(complaint.suggest("write memcached = [\"127.0.0.1:11211\"]"));
         }
     }
-    let modes = [("clean", MemcachedMode::Clean), ("nginx-memc", MemcachedMode::NginxMemc)];
-    let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(MemcachedMode::Clean);
+    let mode = section.read("mode", |node| choice(node, &MEMCACHED_MODES)).unwrap_or(MemcachedMode::Clean);
     let mut settings = MemcachedSettings::of(servers, mode);
     what_is_asked(section, &mut settings);
     who_is_asked(section, &mut settings);
@@ -112,8 +112,7 @@ fn what_is_asked(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
 }
 
 fn who_is_asked(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
-    let hashes = [("ketama", MemcachedHash::Ketama), ("nginx-consistent", MemcachedHash::NginxConsistent)];
-    set(&mut settings.hash, section.read("hash", |node| choice(node, &hashes)));
+    set(&mut settings.hash, section.read("hash", |node| choice(node, &MEMCACHED_HASHES)));
     set(&mut settings.connect_timeout, section.read("connect_timeout", duration));
     set(&mut settings.reply_timeout, section.read("reply_timeout", duration));
     set(&mut settings.ejection_time, section.read("ejection_time", duration));
@@ -188,10 +187,8 @@ fn what_items_are(section: &mut Section<'_>, settings: &mut MemcachedSettings) {
     set(&mut settings.flags_as_time, section.read("flags_to_last_modified", switch));
     let flag = section.read("gzip_flag", |node| whole(node, 0, u32::MAX.into()));
     set(&mut settings.gzip_flag, flag.map(|n| n as u32));
-    let choices = [("hash", LongKeys::Hash), ("refuse", LongKeys::Refuse)];
-    set(&mut settings.long_keys, section.read("long_keys", |node| choice(node, &choices)));
-    let choices = [("base64", BinaryKeys::Base64), ("refuse", BinaryKeys::Refuse)];
-    let binary = section.read("binary_keys", |node| match (choice(node, &choices)?, settings.mode) {
+    set(&mut settings.long_keys, section.read("long_keys", |node| choice(node, &LONG_KEYS)));
+    let binary = section.read("binary_keys", |node| match (choice(node, &BINARY_KEYS)?, settings.mode) {
         (BinaryKeys::Base64, MemcachedMode::NginxMemc) => {
             let what = "keys in base64 are for the clean mode: the module escapes them";
             Err(Complaint::new(node.span(), what, "not with mode = \"nginx-memc\""))

@@ -47,13 +47,23 @@ pub fn by_name(node: Node<'_>) -> Result<&'static Preset, Complaint> {
     })
 }
 
+/// The text of a preset, for people.
+pub fn text_of(name: &str) -> Option<&'static str> {
+    TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TEXTS.iter().map(|(name, _)| *name)
+}
+
 impl Preset {
     /// A text of ours: a mistake in it is found by the tests.
     fn read(name: &'static str, text: &str) -> Preset {
         let complaints = Complaints::default();
         let (document, errors) = DeTable::parse_recoverable(text);
         assert!(errors.is_empty(), "preset {name}: {errors:?}");
-        let mut top = Section::new("the preset".to_owned(), document.get_ref(), 0..text.len(), &complaints);
+        let mut top = Section::top(document.get_ref(), 0..text.len(), &complaints);
         let mut preset = Preset { name, site: RouteWords::default(), paths: Vec::new() };
         for mut section in top.sections("route") {
             let is_of_site = ["path", "path_pattern", "method", "header"].iter().all(|key| section.get(key).is_none());

@@ -6,7 +6,7 @@ use proxy::settings::{FieldTemplate, Login, Rate, RateLimit};
 
 use super::complaint::Complaint;
 use super::route_fields;
-use super::section::{Node, Section, count, duration, parsed, path, switch, text, whole};
+use super::section::{Node, Section, as_switch, count, duration, is_text, parsed, path, whole};
 
 const REALM: &str = "larder";
 /// RFC 6585 §4.
@@ -31,10 +31,10 @@ impl RateWords {
 pub fn login(section: &mut Section<'_>) -> Option<Option<Login>> {
     let node = section.get("basic_auth")?;
     let file = |node| parsed(node, "password file", "a path", path);
-    if matches!(switch(node), Ok(false)) {
+    if as_switch(node) == Some(false) {
         return Some(None);
     }
-    if text(node).is_ok() {
+    if is_text(node) {
         let file = section.read("basic_auth", file)?;
         return Some(Some(Login { file, realm: REALM.to_owned() }));
     }
@@ -62,12 +62,12 @@ pub fn rate_limits(section: &mut Section<'_>) -> Option<Vec<RateWords>> {
 }
 
 fn rate_limit(section: &Section<'_>, node: Node<'_>) -> Option<RateWords> {
-    if text(node).is_ok() {
+    if is_text(node) {
         let rate = parsed(node, "rate", RATE_FORM, rate_of);
         let (requests, per) = rate.map_err(|complaint| section.complaints().add(complaint)).ok()?;
         return Some(RateWords { rate: rate_with(requests, per, None), by: None, status: TOO_MANY_REQUESTS });
     }
-    let mut table = section.section_of(node, "rate_limit".to_owned())?;
+    let mut table = section.table_of(node, "rate_limit")?;
     let requests = table.read("requests", |node| match count(node)? {
         0 => Err(Complaint::new(node.span(), "0 is out of range", "must be at least 1")),
         requests => Ok(requests),

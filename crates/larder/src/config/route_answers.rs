@@ -6,7 +6,7 @@ use proxy::settings::{FieldTemplate, OwnAnswer};
 
 use super::complaint::Complaint;
 use super::route_fields;
-use super::section::{Node, Section, duration, network, parsed, switch, text, whole};
+use super::section::{Node, Section, as_switch, duration, is_text, network, parsed, text, whole};
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MOVED: u16 = 301;
@@ -28,7 +28,7 @@ pub fn read(section: &mut Section<'_>) -> Option<OwnAnswer> {
 /// `redirect = "URL"`, or `{ to, status }`.
 fn redirect(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("redirect")?;
-    let (location, status) = if text(node).is_ok() {
+    let (location, status) = if is_text(node) {
         (section.read("redirect", location)?, MOVED)
     } else {
         let mut table = section.section("redirect")?;
@@ -61,7 +61,7 @@ fn location(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
 /// `respond = "TEXT"`, or `{ status, body, type }`.
 fn respond(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("respond")?;
-    if text(node).is_ok() {
+    if is_text(node) {
         return section.read("respond", body).map(|body| plain(Some(body)));
     }
     let mut table = section.section("respond")?;
@@ -84,7 +84,7 @@ fn respond(section: &mut Section<'_>) -> Option<OwnAnswer> {
 fn maintenance(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("maintenance")?;
     let usual = OwnAnswer { status: 503, ..plain(Some(FieldTemplate::of_text(UNDER_REPAIR))) };
-    if let Ok(is_on) = switch(node) {
+    if let Some(is_on) = as_switch(node) {
         return is_on.then_some(usual);
     }
     let mut table = section.section("maintenance")?;

@@ -4,7 +4,7 @@
 use proxy::settings::{AnswerFields, CrossOrigin, FieldEdits, FieldLine, FieldTemplate, NamePattern};
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, duration, parsed, switch, text};
+use super::section::{Node, Section, as_switch, duration, is_text, parsed, switch, text};
 
 /// What frames a message or belongs to one connection is larder's to write; conditions and ranges say what is asked for.
 const NOT_OF_REQUESTS: [&str; 17] = [
@@ -152,9 +152,9 @@ pub fn of_answers(section: &mut Section<'_>) -> AnswerFieldWords {
 /// `request_id = true`, or the name of the field.
 fn request_id(section: &mut Section<'_>) -> Option<String> {
     let node = section.get("request_id")?;
-    match switch(node) {
-        Ok(is_on) => is_on.then(|| REQUEST_ID.to_owned()),
-        Err(_) => section.read("request_id", |node| {
+    match as_switch(node) {
+        Some(is_on) => is_on.then(|| REQUEST_ID.to_owned()),
+        None => section.read("request_id", |node| {
             parsed(node, "name of a field", "true, or a name such as \"X-Request-Id\"", |name| {
                 is_name(name).then(|| name.to_owned())
             })
@@ -209,10 +209,10 @@ fn check(name: &str, not_these: &[&str]) -> Option<String> {
 /// `cors = true`, an origin, or a table. `false` says that nothing is said, whatever holds for all routes.
 pub fn cross_origin(section: &mut Section<'_>) -> Option<Option<CrossOrigin>> {
     let node = section.get("cors")?;
-    if let Ok(is_on) = switch(node) {
+    if let Some(is_on) = as_switch(node) {
         return Some(is_on.then(everybody));
     }
-    if text(node).is_ok() {
+    if is_text(node) {
         let origin = section.read("cors", site)?;
         return Some(Some(CrossOrigin { origins: Some(vec![origin]), ..everybody() }));
     }

@@ -6,7 +6,7 @@ use proxy::settings::{FieldCondition, PathPattern, RouteSettings};
 
 use super::complaint::Complaint;
 use super::route_fields::is_name;
-use super::section::{Section, parsed, switch, text};
+use super::section::{Section, as_switch, parsed, text};
 
 /// What is asked of a request.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +60,8 @@ fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
             let what = format!("`{name}` is no name of a field");
             table.complaints().add(Complaint::new(span, what, "such as Accept-Language"));
         }
-        match (switch(node), text(node)) {
-            (Ok(true), _) => fields.push(FieldCondition::new(name, None)),
+        match (as_switch(node), text(node)) {
+            (Some(true), _) => fields.push(FieldCondition::new(name, None)),
             (_, Ok(value)) => fields.push(FieldCondition::new(name, Some(value))),
             _ => {
                 let what = "a field must have a value, in which a * stands for any text, or true for any value";

@@ -8,11 +8,13 @@ use proxy::settings::{
     RouteRules, Selector, TargetRewrite,
 };
 
+use toml::de::DeValue;
+
 use super::complaint::Complaint;
 use super::route_access::{self, RateWords};
 use super::route_answers;
 use super::route_fields::{self, AnswerFieldWords, FieldWords};
-use super::section::{Node, Section, choice, duration, network, parsed, size, switch, text, wrong_type};
+use super::section::{Node, Section, as_switch, choice, duration, is_text, network, parsed, size, switch, text, wrong_type};
 
 /// What was said, and what was not.
 #[derive(Clone, Debug, Default)]
@@ -117,7 +119,7 @@ fn check_target_beside_program(section: &mut Section<'_>) {
 
 /// Complains about `cache = "force"` without a lifetime.
 pub fn check_lifetimes(section: &mut Section<'_>, rules: &RouteRules) {
-    let is_forced = section.get("cache").is_some_and(|node| matches!(cache(node), Ok(Cache::Force)));
+    let is_forced = section.get("cache").is_some_and(|node| matches!(node.get_ref(), DeValue::String(word) if word == "force"));
     if is_forced && !rules.caching.grant.gives_lifetimes() {
         let span = section.get("cache").map_or(section.span(), |node| node.span());
         let what = "cache = \"force\" needs a `ttl`: nothing else says how long responses are fresh";
@@ -195,7 +197,7 @@ impl RouteWords {
 /// `ttl = "10m"`, or for each status.
 fn lifetimes(section: &mut Section<'_>) -> Option<Vec<GrantedLifetime>> {
     let node = section.get("ttl")?;
-    if !matches!(node.get_ref(), toml::de::DeValue::Table(_)) {
+    if !matches!(node.get_ref(), DeValue::Table(_)) {
         let seconds = section.read("ttl", duration)?.as_secs();
         return Some(vec![GrantedLifetime { statuses: None, seconds }]);
     }
@@ -234,11 +236,11 @@ fn statuses(key: &str) -> Option<Option<(u16, u16)>> {
 }
 
 fn cache(node: Node<'_>) -> Result<Cache, Complaint> {
-    match switch(node) {
-        Ok(true) => Ok(Cache::Origin),
-        Ok(false) => Ok(Cache::Off),
-        Err(_) if text(node).is_err() => Err(wrong_type(node, "true, false, \"origin\" or \"force\"")),
-        Err(_) => choice(node, &[("origin", Cache::Origin), ("force", Cache::Force)]),
+    match as_switch(node) {
+        Some(true) => Ok(Cache::Origin),
+        Some(false) => Ok(Cache::Off),
+        None if !is_text(node) => Err(wrong_type(node, "true, false, \"origin\" or \"force\"")),
+        None => choice(node, &[("origin", Cache::Origin), ("force", Cache::Force)]),
     }
 }
 
@@ -285,7 +287,7 @@ pub fn names(section: &mut Section<'_>, key: &'static str, what: &'static str) -
 /// `query = { ignore, keep, sort }`, or `"ignore"`: all of it.
 fn query(section: &mut Section<'_>) -> Option<QueryRules> {
     let node = section.get("query")?;
-    if text(node).is_ok() {
+    if is_text(node) {
         return section
             .read("query", |node| choice(node, &[("ignore", ())]))
             .map(|()| QueryRules { kept: Some(Vec::new()), ..QueryRules::default() });
@@ -303,7 +305,7 @@ fn query(section: &mut Section<'_>) -> Option<QueryRules> {
 /// `cookies = { bypass, strip, keep }`, or `"strip"`: all of them.
 fn cookies(section: &mut Section<'_>) -> Option<CookieRules> {
     let node = section.get("cookies")?;
-    if text(node).is_ok() {
+    if is_text(node) {
         return section
             .read("cookies", |node| choice(node, &[("strip", ())]))
             .map(|()| CookieRules { kept: Some(Vec::new()), ..CookieRules::default() });

@@ -16,7 +16,7 @@ use super::nearest::nearest;
 use super::presets::{self, Preset};
 use super::route_match;
 use super::route_words::{self, ForAll, RouteWords};
-use super::section::{Complaints, Node, Section, network, parsed, switch, text};
+use super::section::{Complaints, Node, Section, as_switch, network, parsed, switch, text};
 use super::static_root::{file_path, root};
 use crate::plan::everything;
 
@@ -225,7 +225,7 @@ fn answerer(
         section.complaints().add(complaint.suggest("write two routes with a path each"));
     }
     let is_named_wrong = section.get("root").is_some() || section.get("memcached").is_some();
-    let is_off = section.get("stub_status").is_none_or(|node| matches!(switch(node), Ok(false)));
+    let is_off = section.get("stub_status").is_none_or(|node| as_switch(node) == Some(false));
     let has_none = !answerers.contains(&true) && !is_named_wrong && is_off;
     let only = (has_none && origins.len() == 1).then_some(0);
     if let (false, None, Some(node)) = (has_origin, only, section.get("dictionary_paths")) {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn check(route: &str, expect: &[&str]) {
-        let text = format!("[[route]]\n{route}\n[origin.web]\nurls = \"http://a\"\n");
+        let text = format!("[[route]]\n{route}\n[origin.web]\nurls = \"http://a\"\n[origin.other]\nurls = \"http://b\"\n");
         let wrong = read_config(&text).unwrap_err();
         let said: Vec<_> = wrong.iter().map(|complaint| complaint.what.as_str()).collect();
         assert_eq!(said, expect, "{route}");
@@ -336,7 +336,7 @@ mod tests {
         let shown = "[[route]]\nroot = \"/a\"\nfallback = \"/.a.html\"\ndotfiles = true\n";
         assert!(read_config(shown).is_ok());
         check("root = \"/a\"\ncache_control = \"a\\nb\"", &["`a\nb` is no field value"]);
-        check("root = \"/a\"\nlisting = \"xml\"", &["`xml` is no listing"]);
+        check("root = \"/a\"\nlisting = \"xml\"", &["`xml` is not among the choices"]);
         check("root = \"/a\"\ntypes = { \".js\" = \"text/plain\" }", &["`.js` is no end of a name"]);
         check("root = \"/a\"\ntypes = { js = \"javascript\" }", &["`javascript` is no media type"]);
         check("origin = \"web\"\ndefault_type = \"text/plain\"", &["`default_type` is for routes with a root"]);

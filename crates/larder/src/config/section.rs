@@ -25,9 +25,9 @@ const KEYS_LISTED_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Complaints {
     found: RefCell<Vec<Complaint>>,
-    /// Every key that was asked for, with its section, and whether it was there: what docs/larder.toml is held against.
+    /// Every key that was asked for, by its section's path, and how: what the definitions are held against.
     #[cfg(test)]
-    pub asked: RefCell<BTreeMap<(String, &'static str), bool>>,
+    pub asked: RefCell<BTreeMap<(String, &'static str), AskedKey>>,
 }
 
 impl Complaints {
@@ -43,6 +43,36 @@ impl Complaints {
     }
 }
 
+/// How a key was read.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub struct AskedKey {
+    pub is_there: bool,
+    pub forms: std::collections::BTreeSet<ReadForm>,
+}
+
+/// What a reader took a value for.
+#[cfg(test)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadForm {
+    Text,
+    Switch,
+    Count,
+    Size,
+    Time,
+    Words(Vec<&'static str>),
+}
+
+#[cfg(test)]
+thread_local! {
+    static FORMS: RefCell<Vec<ReadForm>> = const { RefCell::new(Vec::new()) };
+}
+
+#[cfg(test)]
+fn note(form: ReadForm) {
+    FORMS.with_borrow_mut(|forms| forms.push(form));
+}
+
 /// A value and where it stands.
 pub type Node<'a> = &'a Spanned<DeValue<'a>>;
 
@@ -50,6 +80,8 @@ pub type Node<'a> = &'a Spanned<DeValue<'a>>;
 pub struct Section<'a> {
     /// As an operator names it: `[limits]`, `the top level`.
     label: String,
+    /// As the definitions name it: `limits`, `listen.tls`, `origin.NAME`.
+    path: String,
     table: &'a DeTable<'a>,
     span: Range<usize>,
     known: Vec<&'static str>,
@@ -61,8 +93,19 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub fn new(label: String, table: &'a DeTable<'a>, span: Range<usize>, complaints: &'a Complaints) -> Section<'a> {
-        Section { label, table, span, known: Vec::new(), shared: Vec::new(), not_yet: &[], complaints }
+    /// The top level.
+    pub fn top(table: &'a DeTable<'a>, span: Range<usize>, complaints: &'a Complaints) -> Section<'a> {
+        let label = "the top level".to_owned();
+        Section {
+            label,
+            path: String::new(),
+            table,
+            span,
+            known: Vec::new(),
+            shared: Vec::new(),
+            not_yet: &[],
+            complaints,
+        }
     }
 
     pub fn not_yet(mut self, keys: &'static [&'static str]) -> Section<'a> {
@@ -70,9 +113,12 @@ impl<'a> Section<'a> {
         self
     }
 
-    /// Reads keys that mean here what they mean in sections of another kind.
-    pub fn read_as<T>(&mut self, label: &str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
-        let mut other = Section::new(label.to_owned(), self.table, self.span.clone(), self.complaints);
+    /// Reads keys that mean here what they mean in the sections of another path.
+    pub fn read_as<T>(&mut self, path: &str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
+        let (table, span, complaints) = (self.table, self.span.clone(), self.complaints);
+        let (known, shared) = (Vec::new(), Vec::new());
+        let label = self.label.clone();
+        let mut other = Section { label, path: path.to_owned(), table, span, known, shared, not_yet: &[], complaints };
         let found = read(&mut other);
         #[cfg(test)]
         other.note_asked();
@@ -97,7 +143,10 @@ impl<'a> Section<'a> {
     /// A key's value as `reader` understands it; a complaint and `None` if it does not.
     pub fn read<T>(&mut self, key: &'static str, reader: impl FnOnce(Node<'a>) -> Result<T, Complaint>) -> Option<T> {
         let node = self.get(key)?;
-        reader(node).map_err(|complaint| self.complaints.add(complaint)).ok()
+        let value = reader(node).map_err(|complaint| self.complaints.add(complaint)).ok();
+        #[cfg(test)]
+        self.note_forms(key);
+        value
     }
 
     /// One value or a list of them, each read on its own.
@@ -108,16 +157,19 @@ impl<'a> Section<'a> {
     ) -> Option<Vec<T>> {
         let node = self.get(key)?;
         let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint)).ok();
-        Some(match node.get_ref() {
+        let values = match node.get_ref() {
             DeValue::Array(items) => items.iter().filter_map(note).collect(),
             _ => note(node).into_iter().collect(),
-        })
+        };
+        #[cfg(test)]
+        self.note_forms(key);
+        Some(values)
     }
 
     /// The table `[key]` inside this one.
     pub fn section(&mut self, key: &'static str) -> Option<Section<'a>> {
         let node = self.get(key)?;
-        self.section_of(node, format!("[{key}]"))
+        self.within(node, format!("[{key}]"), key)
     }
 
     /// The tables `[[key]]` inside this one.
@@ -125,7 +177,7 @@ impl<'a> Section<'a> {
         match self.get(key).map(|node| (node, node.get_ref())) {
             None => Vec::new(),
             Some((_, DeValue::Array(items))) if !items.is_empty() => {
-                items.iter().filter_map(|node| self.section_of(node, format!("[[{key}]]"))).collect()
+                items.iter().filter_map(|node| self.within(node, format!("[[{key}]]"), key)).collect()
             }
             Some((node, other)) => {
                 let found = if matches!(other, DeValue::Table(_)) { "one table" } else { kind(other) };
@@ -137,9 +189,32 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The table of a key that is a word of the operator's.
     pub fn section_of(&self, node: Node<'a>, label: String) -> Option<Section<'a>> {
+        self.within(node, label, "NAME")
+    }
+
+    /// A table among the values of a key.
+    pub fn table_of(&self, node: Node<'a>, key: &'static str) -> Option<Section<'a>> {
+        self.within(node, format!("[{key}]"), key)
+    }
+
+    fn within(&self, node: Node<'a>, label: String, key: &str) -> Option<Section<'a>> {
         match node.get_ref() {
-            DeValue::Table(table) => Some(Section::new(label, table, node.span(), self.complaints)),
+            DeValue::Table(table) => {
+                let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+                let (span, complaints) = (node.span(), self.complaints);
+                Some(Section {
+                    label,
+                    path,
+                    table,
+                    span,
+                    known: Vec::new(),
+                    shared: Vec::new(),
+                    not_yet: &[],
+                    complaints,
+                })
+            }
             other => {
                 let what = format!("{label} must be a table, but this is {}", kind(other));
                 self.complaints.add(Complaint::new(node.span(), what, "a table of keys was expected"));
@@ -190,11 +265,16 @@ impl<'a> Section<'a> {
 impl Section<'_> {
     /// Sections of one kind are one here, whatever their names.
     fn note_asked(&self) {
-        let kind = self.label.split('.').next().unwrap_or_default();
         let mut asked = self.complaints.asked.borrow_mut();
         for key in &self.known {
-            *asked.entry((kind.to_owned(), key)).or_default() |= self.table.contains_key(*key);
+            asked.entry((self.path.clone(), key)).or_default().is_there |= self.table.contains_key(*key);
         }
+    }
+
+    fn note_forms(&self, key: &'static str) {
+        let mut asked = self.complaints.asked.borrow_mut();
+        let forms = FORMS.with_borrow_mut(std::mem::take);
+        asked.entry((self.path.clone(), key)).or_default().forms.extend(forms);
     }
 }
 
@@ -220,7 +300,26 @@ pub fn wrong_type(node: Node<'_>, expected: &str) -> Complaint {
     Complaint::new(node.span(), format!("expected {expected}, found {}", kind(node.get_ref())), "has the wrong type")
 }
 
+/// Which of several kinds of value it is, before it is read as one of them.
+pub fn is_text(node: Node<'_>) -> bool {
+    matches!(node.get_ref(), DeValue::String(_))
+}
+
+/// The same of `true` and `false`.
+pub fn as_switch(node: Node<'_>) -> Option<bool> {
+    match node.get_ref() {
+        DeValue::Boolean(on) => Some(*on),
+        _ => None,
+    }
+}
+
 pub fn text<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
+    #[cfg(test)]
+    note(ReadForm::Text);
+    written(node)
+}
+
+fn written<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
     match node.get_ref() {
         DeValue::String(text) => Ok(text),
         _ => Err(wrong_type(node, "a string").suggest("put it in quotes")),
@@ -228,6 +327,8 @@ pub fn text<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
 }
 
 pub fn switch(node: Node<'_>) -> Result<bool, Complaint> {
+    #[cfg(test)]
+    note(ReadForm::Switch);
     match node.get_ref() {
         DeValue::Boolean(on) => Ok(*on),
         _ => Err(wrong_type(node, "true or false").suggest("write true or false, without quotes")),
@@ -235,6 +336,12 @@ pub fn switch(node: Node<'_>) -> Result<bool, Complaint> {
 }
 
 pub fn count(node: Node<'_>) -> Result<u64, Complaint> {
+    #[cfg(test)]
+    note(ReadForm::Count);
+    whole_number(node)
+}
+
+fn whole_number(node: Node<'_>) -> Result<u64, Complaint> {
     match node.get_ref() {
         DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix())
             .map_err(|_| Complaint::new(node.span(), "the number is out of range", "must be 0 or more")),
@@ -244,8 +351,10 @@ pub fn count(node: Node<'_>) -> Result<u64, Complaint> {
 
 /// Bytes: an integer, or a text with a unit.
 pub fn size(node: Node<'_>) -> Result<u64, Complaint> {
+    #[cfg(test)]
+    note(ReadForm::Size);
     match node.get_ref() {
-        DeValue::Integer(_) => count(node),
+        DeValue::Integer(_) => whole_number(node),
         DeValue::String(text) => {
             quantities::parse_size(text).map_err(|why| Complaint::new(node.span(), format!("`{text}` is no size"), why))
         }
@@ -254,6 +363,8 @@ pub fn size(node: Node<'_>) -> Result<u64, Complaint> {
 }
 
 pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
+    #[cfg(test)]
+    note(ReadForm::Time);
     match node.get_ref() {
         DeValue::String(text) => quantities::parse_duration(text)
             .map_err(|why| Complaint::new(node.span(), format!("`{text}` is no duration"), why)),
@@ -294,7 +405,9 @@ pub fn path(written: &str) -> Option<PathBuf> {
 
 /// One of a few words.
 pub fn choice<T: Copy>(node: Node<'_>, words: &[(&'static str, T)]) -> Result<T, Complaint> {
-    let written = text(node)?;
+    #[cfg(test)]
+    note(ReadForm::Words(words.iter().map(|(word, _)| *word).collect()));
+    let written = written(node)?;
     words.iter().find(|(word, _)| *word == written).map(|&(_, value)| value).ok_or_else(|| {
         let list: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
         let complaint = Complaint::new(node.span(), format!("`{written}` is not among the choices"), "no such choice");

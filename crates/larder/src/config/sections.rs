@@ -6,10 +6,11 @@ use acme::NameSet;
 use cache::{Admission, DiskFile};
 use message::{Authority, Scheme};
 use proxy::settings::{
-    EvictionChoice, ListenAddress, ListenMode, ListenerSettings, LogFormat, NamePattern, OriginSettings,
-    PolicySettings, ResolverSettings, Settings,
+    ListenAddress, ListenMode, ListenerSettings, NamePattern, OriginSettings, PolicySettings, ResolverSettings,
+    Settings,
 };
 
+use super::choices::{EVICTIONS, LISTEN_MODES, LOG_FORMATS};
 use super::complaint::Complaint;
 use super::route_words::{self, ForAll};
 use super::section::{Node, Section, choice, count, duration, network, parsed, path, size, switch, text, whole};
@@ -82,9 +83,7 @@ pub fn listeners(sections: Vec<Section<'_>>, acme: Option<&AcmeSettings>) -> Lis
 
 /// `None`: it redirects to the port of the first listener that speaks TLS.
 fn listen_mode(section: &mut Section<'_>) -> Option<ListenMode> {
-    let modes =
-        [("accelerate", Some(ListenMode::Accelerate)), ("forward", Some(ListenMode::Forward)), ("redirect", None)];
-    let mode = section.read("mode", |node| choice(node, &modes)).unwrap_or(Some(ListenMode::Accelerate));
+    let mode = section.read("mode", |node| choice(node, &LISTEN_MODES)).unwrap_or(Some(ListenMode::Accelerate));
     let port = section.read("https_port", |node| {
         let port = u16::try_from(count(node)?).ok().filter(|&port| port > 0 && mode.is_none());
         let why = "a port, 1 to 65535, of a [[listen]] with mode = \"redirect\"";
@@ -156,8 +155,7 @@ pub fn memory(mut section: Section<'_>, settings: &mut Settings) {
     if let Some(bytes) = bytes {
         settings.memory_bytes_max = bytes;
     }
-    let kinds = [("s3-fifo", EvictionChoice::S3Fifo), ("sieve", EvictionChoice::Sieve), ("lru", EvictionChoice::Lru)];
-    if let Some(eviction) = section.read("eviction", |node| choice(node, &kinds)) {
+    if let Some(eviction) = section.read("eviction", |node| choice(node, &EVICTIONS)) {
         settings.eviction = eviction;
     }
     section.end();
@@ -209,7 +207,7 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) -> ForAll {
         });
     }
     let has_program = plan.vcl_file.is_some();
-    let words = section.read_as("[[route]]", |section| {
+    let words = section.read_as("route", |section| {
         if has_program {
             route_words::check_beside_program(section);
         }
@@ -270,8 +268,7 @@ pub fn log(mut section: Section<'_>, plan: &mut Plan) {
             (!path.is_empty()).then(|| LogTarget::parse(path))
         })
     });
-    let formats = [("combined", LogFormat::Combined), ("json", LogFormat::Json)];
-    if let Some(format) = section.read("format", |node| choice(node, &formats)) {
+    if let Some(format) = section.read("format", |node| choice(node, &LOG_FORMATS)) {
         plan.settings.log_format = format;
     }
     section.require("path", "write path = \"/var/log/larder/access.log\", or path = \"-\" for standard output");

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use proxy::settings::{Listing, NamedTypes, RootSettings};
 
+use super::choices::LISTINGS;
 use super::complaint::Complaint;
-use super::section::{Node, Section, parsed, path, switch};
+use super::section::{Node, Section, choice, parsed, path, switch};
 
 /// Keys that mean nothing without a root.
 const OF_ROOTS: [&str; 9] =
@@ -94,13 +95,7 @@ pub fn file_path(node: Node<'_>, what: &'static str) -> Result<String, Complaint
 }
 
 fn listing(node: Node<'_>) -> Result<Listing, Complaint> {
-    parsed(node, "listing", "\"off\", \"html\", \"json\" or \"negotiated\"", |word| match word {
-        "off" => Some(Listing::Off),
-        "html" => Some(Listing::Html),
-        "json" => Some(Listing::Json),
-        "negotiated" => Some(Listing::Negotiated),
-        _ => None,
-    })
+    choice(node, &LISTINGS)
 }
 
 fn types(section: &mut Section<'_>) -> BTreeMap<String, String> {

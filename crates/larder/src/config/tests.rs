@@ -1,5 +1,6 @@
 //! What an operator reads when a config is wrong: each text with the whole of its diagnostics.
 
+mod definition_tests;
 mod sample_tests;
 mod vcl_config_tests;
 

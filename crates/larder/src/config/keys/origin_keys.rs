@@ -1,0 +1,82 @@
+//! The keys of `[origin.NAME]` and its `tls`, and of `[resolver]`.
+
+use proxy::settings::OriginSettings;
+
+use crate::config::definition::ValueKind::{Count, List, Map, Switch, Table, Text};
+use crate::config::definition::{COUNT, KeyDefinition, PATH, TIME, V0_1, key};
+use crate::config::literal;
+use crate::plan::origin_with_defaults;
+
+fn by_default() -> OriginSettings {
+    origin_with_defaults(String::new(), Vec::new())
+}
+
+pub const ORIGIN: &[KeyDefinition] = &[
+    key(
+        V0_1,
+        "urls",
+        List(&Text("http://HOST[:PORT], https://HOST[:PORT], h2://HOST[:PORT] (HTTP/2 without TLS) or unix:/PATH")),
+        "Where its servers are. Several take turns; one that fails is left out for a while.",
+    )
+    .required("[\"http://127.0.0.1:3000\"]"),
+    key(V0_1, "host", Text("a name or an address, with a port if need be"), "The Host field that the origin gets.")
+        .without("the client's")
+        .example("\"www.example.org\""),
+    key(
+        V0_1,
+        "max_connections",
+        Count(1, u64::MAX),
+        "Connections to all addresses of this origin together; over HTTP/2, requests under way.",
+    )
+    .by_default(|| literal::number(by_default().connections_max)),
+    key(V0_1, "queue_max", COUNT, "Requests that may wait for one of these connections; beyond it the answer is 503.")
+        .by_default(|| literal::number(by_default().queue_max)),
+    key(V0_1, "queue_timeout", TIME, "How long a request may wait for a connection; beyond it the answer is 503.")
+        .by_default(|| literal::time(by_default().queue_timeout)),
+    key(V0_1, "ejection_failures", Count(1, u32::MAX as u64), "After so many failures in a row an address is left out.")
+        .by_default(|| literal::number(by_default().ejection_failures)),
+    key(V0_1, "ejection_time", TIME, "How long an address is left out that failed.")
+        .by_default(|| literal::time(by_default().ejection_time)),
+    key(V0_1, "tls", Table, "Of https:// URLs: how the servers are known, and what larder shows them. docs/tls.md")
+        .without("whom this system trusts, for the host of the URL")
+        .example(
+            "{ ca = \"/etc/larder/origins.pem\", name = \"www.internal\", verify = true, cert = \"/etc/larder/us.pem\", key = \"/etc/larder/us.key\" }",
+        ),
+    key(
+        V0_1,
+        "http2",
+        Switch,
+        "Of https:// URLs: ask the servers over HTTP/2 if they agree to it. One connection then carries many requests. docs/http2.md",
+    )
+    .without("false")
+    .example("true"),
+];
+
+pub const ORIGIN_TLS: &[KeyDefinition] = &[
+    key(V0_1, "ca", PATH, "Who may have signed the servers' certificates, in PEM.")
+        .without("whom this system trusts")
+        .example("\"/etc/larder/origins.pem\""),
+    key(V0_1, "name", Text("a name or an address"), "What the servers' certificates are for.")
+        .without("the host of the URL")
+        .example("\"www.internal\""),
+    key(V0_1, "verify", Switch, "false believes anybody.").without("true").example("true"),
+    key(V0_1, "cert", PATH, "The certificate that servers are shown that ask for one, in PEM.")
+        .without("none is shown")
+        .example("\"/etc/larder/us.pem\""),
+    key(V0_1, "key", PATH, "The key of `cert`.")
+        .without("it is in the file of the certificate")
+        .example("\"/etc/larder/us.key\""),
+];
+
+pub const RESOLVER: &[KeyDefinition] = &[
+    key(V0_1, "servers", List(&Text("IP or IP:PORT")), "Name servers. [] means those of /etc/resolv.conf.")
+        .by_default(|| literal::list([])),
+    key(
+        V0_1,
+        "hosts",
+        Map("a host name", &List(&Text("an IP address"))),
+        "Addresses of names, which come before those of /etc/hosts; only for other names a server is asked.",
+    )
+    .without("none")
+    .example("{ \"app.internal\" = [\"192.0.2.1\", \"192.0.2.2\"] }"),
+];
