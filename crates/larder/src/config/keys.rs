@@ -159,12 +159,12 @@ const POLICY_GROUPS: &[KeyGroup] = &[
     group(
         "Parameters by Varnish's names, as behind -p; only a VCL reads them. A number without a unit is in seconds.",
         parameter_keys::OF_VCL,
-    ),
+    ).beside("vcl"),
     group(
         "Varnish's names for keys of [limits]; they hold with and without a VCL, and [limits] wins. Varnish's other parameters are \
          accepted, change nothing, and a warning says why.",
         parameter_keys::OF_LIMITS,
-    ),
+    ).aliases(),
 ];
 
 /// The section of a path.

@@ -21,6 +21,9 @@ use crate::plan::everything;
 /// Keys that the design has and this version does not.
 const NOT_YET: [&str; 2] = ["respond", "redirect"];
 
+/// Keys of which a route needs one.
+const ANSWERERS: [&str; 5] = ["origin", "root", "memcached", "stub_status", "closed"];
+
 /// The routes, and what of the answering is theirs alone.
 #[derive(Debug, Default)]
 pub struct Routes {
@@ -46,14 +49,17 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
     if sections.is_empty() && origins.len() == 1 {
         all.routes.push(everything(RouteTarget::Origin(0)));
     }
-    for section in sections {
+    let starts: Vec<usize> = sections.iter().map(|section| section.span().start).collect();
+    for (at, section) in sections.into_iter().enumerate() {
+        let next = starts.get(at + 1).copied().unwrap_or(usize::MAX);
         let span = section.span();
         let complaints = section.complaints();
         for route in route(section, origins, &mut all) {
             if all.routes.iter().any(|known| known.host == route.host && known.path_prefix == route.path_prefix) {
                 let host = route.host.as_deref().unwrap_or("any host");
                 let what = format!("a route for {host} and {} exists already", route.path_prefix);
-                complaints.add(Complaint::new(span.clone(), what, "the second one"));
+                let complaint = Complaint::new(span.clone(), what, "the second one");
+                complaints.add(complaint.following_from(&["host", "path"]).until(next));
             }
             all.routes.push(route);
         }
@@ -112,7 +118,8 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
     let allow_from = section.read_list("allow_from", network);
     if let (false, Some(node)) = (is_on, section.get("allow_from")) {
         let what = "`allow_from` is for routes with stub_status = true";
-        section.complaints().add(Complaint::new(node.span(), what, "no such page here"));
+        let complaint = Complaint::new(node.span(), what, "no such page here");
+        section.complaints().add(complaint.following_from(&["stub_status"]));
     }
     is_on.then(|| allow_from.map_or_else(StatusPageSettings::default, |allow_from| StatusPageSettings { allow_from }))
 }
@@ -157,7 +164,8 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let origin = section.read("origin", |node| {
         let written = text(node)?;
         origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
-            let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined");
+            let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined")
+                .following_from(&["origin"]);
             match nearest(written, origins.iter().map(|o| o.name.as_str())) {
                 Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
                 None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
@@ -204,7 +212,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
             let is_off = section.get("stub_status").is_none_or(|node| matches!(switch(node), Ok(false)));
             if section.get("root").is_none() && section.get("memcached").is_none() && is_off {
                 let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, root = \"DIR\", or memcached = [\"HOST:PORT\"]";
-                section.require("origin", suggestion);
+                section.require_among("origin", &ANSWERERS, suggestion);
             }
             origin.map(RouteTarget::Origin)
         }
