@@ -1,7 +1,8 @@
-//! `larder check FILE…`: says whether a config or a VCL file is good, and if not, everything that is wrong with it.
+//! `larder check FILE…`: says whether a config or a VCL file is good, and if not, everything that is wrong with it; of a config also
+//! what of it would fail on this machine.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use proxy::settings::ListenMode;
@@ -10,14 +11,25 @@ use serde_json::{Value, json};
 use crate::check_vcl::{self, VclResult};
 use crate::config::{self, ConfigError};
 use crate::flags::CheckFlags;
+use crate::machine_check::{self, MachineFinding};
 use crate::plan::Plan;
 use crate::quantities::show_size;
 
 /// What came of one file.
 enum Checked {
-    Config(Box<Result<Plan, ConfigError>>),
+    Config(Box<CheckedConfig>),
     Vcl(VclResult),
 }
+
+/// A config, the VCL that it names, and what of it this machine does not have.
+struct CheckedConfig {
+    plan: Result<Plan, ConfigError>,
+    program: Option<(PathBuf, VclResult)>,
+    machine: Vec<MachineFinding>,
+}
+
+/// The files are good, and `larder serve` would not start.
+const NOT_HERE: u8 = 3;
 
 /// A closed pipe must not end the check with a panic, so write errors are ignored: the exit code still tells.
 pub fn check(flags: &CheckFlags) -> ExitCode {
@@ -33,7 +45,11 @@ pub fn check(flags: &CheckFlags) -> ExitCode {
             }
         }
     }
-    if results.iter().all(|(_, result)| result.is_good()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    match results.iter().all(|(_, result)| result.is_good()) {
+        false => ExitCode::FAILURE,
+        true if results.iter().any(|(_, result)| result.cannot_serve()) => ExitCode::from(NOT_HERE),
+        true => ExitCode::SUCCESS,
+    }
 }
 
 impl Checked {
@@ -41,28 +57,27 @@ impl Checked {
         if check_vcl::is_vcl(path) {
             Checked::Vcl(check_vcl::load(path, &flags.vcl_path))
         } else {
-            let loaded = config::load(path).and_then(|plan| match plan.contradiction() {
-                Some(why) => Err(ConfigError::Unreadable(format!("{}: error: {why}", path.display()))),
-                None => Ok(plan),
-            });
-            Checked::Config(Box::new(loaded))
+            Checked::Config(Box::new(CheckedConfig::of(path, flags)))
         }
     }
 
     fn is_good(&self) -> bool {
         match self {
-            Checked::Config(result) => result.is_ok(),
+            Checked::Config(config) => {
+                config.plan.is_ok() && config.program.as_ref().is_none_or(|(_, program)| program.is_good())
+            }
             Checked::Vcl(result) => result.is_good(),
         }
+    }
+
+    fn cannot_serve(&self) -> bool {
+        matches!(self, Checked::Config(config) if config.machine.iter().any(|finding| finding.is_fatal))
     }
 
     /// Everything that is wrong, or deserves a look.
     fn show(&self, colour: bool) -> String {
         match self {
-            Checked::Config(result) => match result.as_ref() {
-                Err(error) => error.show(colour),
-                Ok(plan) => plan.warnings().iter().map(|warning| format!("warning: {warning}\n")).collect(),
-            },
+            Checked::Config(config) => config.show(colour),
             Checked::Vcl(result) => result.show(colour),
         }
     }
@@ -70,28 +85,64 @@ impl Checked {
     /// A good file in one line.
     fn summary(&self) -> Option<String> {
         match self {
-            Checked::Config(result) => result.as_ref().as_ref().ok().map(summary),
+            Checked::Config(config) if self.is_good() => config.plan.as_ref().ok().map(summary),
+            Checked::Config(_) => None,
             Checked::Vcl(result) => result.summary(),
         }
     }
 
     fn row(&self, path: &Path) -> Value {
         match self {
-            Checked::Config(result) => row(path, result),
+            Checked::Config(config) => config.row(path),
             Checked::Vcl(result) => result.row(path),
         }
     }
 }
 
-fn row(path: &Path, result: &Result<Plan, ConfigError>) -> Value {
-    let file = path.display().to_string();
-    match result {
-        Ok(plan) => {
-            let warnings = plan.warnings();
-            json!({ "file": file, "ok": true, "summary": summary(plan), "errors": [], "warnings": warnings })
+impl CheckedConfig {
+    fn of(path: &Path, flags: &CheckFlags) -> CheckedConfig {
+        let plan = config::load(path).and_then(|plan| match plan.contradiction() {
+            Some(why) => Err(ConfigError::Unreadable(format!("{}: error: {why}", path.display()))),
+            None => Ok(plan),
+        });
+        let program = plan.as_ref().ok().and_then(|plan| {
+            let file = plan.vcl_file.clone()?;
+            let folders = if flags.vcl_path.is_empty() { &plan.vcl_path } else { &flags.vcl_path };
+            let result = check_vcl::load(&file, folders);
+            Some((file, result))
+        });
+        let machine = plan.as_ref().ok().filter(|_| !flags.file_only).map(machine_check::findings).unwrap_or_default();
+        CheckedConfig { plan, program, machine }
+    }
+
+    fn show(&self, colour: bool) -> String {
+        let plan = match &self.plan {
+            Err(error) => return error.show(colour),
+            Ok(plan) => plan,
+        };
+        let warnings = plan.warnings().into_iter().map(|warning| format!("warning: {warning}\n"));
+        let program = self.program.iter().map(|(_, program)| program.show(colour));
+        warnings.chain(program).chain(self.machine.iter().map(MachineFinding::show)).collect()
+    }
+
+    fn row(&self, path: &Path) -> Value {
+        let file = path.display().to_string();
+        let plan = match &self.plan {
+            Err(ConfigError::Faulty(faulty)) => return json!({ "file": file, "ok": false, "errors": faulty.rows() }),
+            Err(ConfigError::Unreadable(why)) => {
+                return json!({ "file": file, "ok": false, "errors": [{ "message": why }] });
+            }
+            Ok(plan) => plan,
+        };
+        let mut row = json!({
+            "file": file, "ok": true, "summary": summary(plan), "errors": [], "warnings": plan.warnings(),
+            "machine": self.machine,
+        });
+        if let Some((file, program)) = &self.program {
+            row["ok"] = program.is_good().into();
+            row["vcl"] = program.row(file);
         }
-        Err(ConfigError::Faulty(faulty)) => json!({ "file": file, "ok": false, "errors": faulty.rows() }),
-        Err(ConfigError::Unreadable(why)) => json!({ "file": file, "ok": false, "errors": [{ "message": why }] }),
+        row
     }
 }
 

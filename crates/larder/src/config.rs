@@ -4,16 +4,20 @@
 //! level and how the parts refer to each other. Nothing is opened or resolved here: `larder check` runs the same code.
 
 mod acme_section;
+mod advice;
 mod choices;
 mod complaint;
 mod compress_section;
 mod definition;
 mod esi_section;
+mod file_table;
+mod flag_words;
+mod foreign_words;
 mod forward_section;
 mod keys;
 mod limits_section;
 mod listen_tls;
-mod literal;
+pub mod literal;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
@@ -31,7 +35,9 @@ mod sample;
 mod schema;
 mod section;
 mod sections;
+mod show;
 mod static_root;
+mod toml_mistakes;
 mod unclosed;
 
 use std::path::{Path, PathBuf};
@@ -41,12 +47,14 @@ use toml::de::DeTable;
 
 use complaint::Complaint;
 pub use complaint::FaultyFile;
+pub use flag_words::FlagWords;
 pub use nearest::nearest;
 use proxy::settings::Login;
 pub use reference_page::text as reference;
 pub use sample::text as sample;
 pub use schema::schema;
 use section::{Complaints, Section, count, parsed, text};
+pub use show::Shown;
 
 use crate::bounded_file;
 use crate::hsts::{HSTS_FORM, parse_hsts};
@@ -111,9 +119,9 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
 pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Err(syntax_complaints(text, &errors));
+        return Err(toml_mistakes::complaints(text));
     }
-    let complaints = Complaints::default();
+    let complaints = Complaints::with_advice(advice::for_key);
     let top = Section::top(document.get_ref(), 0..text.len(), &complaints);
     let plan = read_top(top);
     match complaints.into_sorted() {
@@ -122,8 +130,7 @@ pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
     }
 }
 
-fn read_top(top: Section<'_>) -> Plan {
-    let mut top = top.not_yet(&["tls"]);
+fn read_top(mut top: Section<'_>) -> Plan {
     let mut plan = Plan::default();
     if let Some(name) = top.read("server_name", server_name) {
         plan.settings.server_name = name;
@@ -186,23 +193,6 @@ fn read_top(top: Section<'_>) -> Plan {
     }
     top.end();
     plan
-}
-
-/// What is no TOML. Behind a bracket that is not closed everything looks wrong, and is not.
-fn syntax_complaints(text: &str, errors: &[toml::de::Error]) -> Vec<Complaint> {
-    let first_at = errors[0].span().map_or(text.len(), |span| span.start);
-    match unclosed::bracket(text, first_at) {
-        Some(at) => vec![unclosed::complaint(text, at)],
-        None => errors.iter().take(limits::COMPLAINTS_MAX).map(|error| syntax_complaint(text, error)).collect(),
-    }
-}
-
-fn syntax_complaint(text: &str, error: &toml::de::Error) -> Complaint {
-    let span = error.span().unwrap_or(text.len()..text.len());
-    // Its own message may have further lines ("expected …"), which belong at the caret.
-    let (what, rest) = error.message().split_once('\n').unwrap_or((error.message(), ""));
-    let label = if rest.is_empty() { "not TOML" } else { rest };
-    Complaint::new(span, what, label.replace('\n', "; "))
 }
 
 /// A token (RFC 9110 §5.6.2): it stands in Via as a pseudonym and in Cache-Status as a name.

@@ -9,9 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
+use crate::config::presets;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
-use crate::config_command::ConfigCommand;
 use crate::import::ImportFlags;
+use crate::init::InitFlags;
 use crate::limits;
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
@@ -36,6 +37,9 @@ pub enum Command {
     /// Show larder at work: a slow site, larder in front of it, before and after
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
+    /// Write a short larder.toml: asks three questions, or takes flags
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(InitFlags),
     /// Check a config or a VCL file without using it; report every mistake with its place
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
@@ -98,13 +102,45 @@ Examples:
   larder demo              serves until Ctrl-C and shows live numbers
   larder demo --once       ends after the measurement";
 
+const INIT_EXAMPLES: &str = "\
+Examples:
+  larder init                                             asks what is behind, which names it has, and where it listens
+  larder init --origin http://127.0.0.1:3000
+  larder init --root /srv/www --host www.example.org --acme-email admin@example.org -o /etc/larder/larder.toml
+
+It never writes over a file without --force, and writes nothing that `larder check` would refuse. Without a terminal it asks nothing.
+
+Exit codes: 0 written; 1 the file is there, cannot be written, or would be wrong; 2 wrong flags, or nobody to ask.";
+
 const CHECK_EXAMPLES: &str = "\
 Examples:
   larder check larder.toml
   larder check default.vcl --vcl-path /etc/varnish     find mistakes in VCL, without Varnish or a C compiler
   larder check --json larder.toml | jq '.files[].errors'
 
-Exit codes: 0 all files are good; 1 one is not; 2 wrong flags.";
+Of a config it also looks whether this machine, and this user, could serve by it: addresses that are taken or need a right, folders
+and files that are not there or may not be written, certificates that have expired, names that do not resolve. On another machine,
+such as one that builds, --file-only leaves that out.
+
+Exit codes: 0 all files are good, perhaps with warnings; 1 one is not; 2 wrong flags; 3 the files are good, but `larder serve` would not
+start here.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  larder config show --config larder.toml               all that holds
+  larder config show --config larder.toml --changed     only what is no default
+  larder config show --origin http://127.0.0.1:3000 --memory 1GiB > larder.toml
+
+The flags are those of `larder serve`. Behind each value stands where it comes from: a default, FILE:LINE, a flag, or `parameter`: a
+limit that was set by Varnish's name for it. Tokens and logins are shown, too.
+
+Exit codes: 0 shown; 1 the config is wrong; 2 wrong flags.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  larder config schema > larder.schema.json
+
+Even Better TOML (VS Code) and Taplo take it by a first line `#:schema ./larder.schema.json` in larder.toml; docs/config.md has more.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -275,9 +311,42 @@ pub struct CheckFlags {
     #[arg(long, value_name = "DIR")]
     pub vcl_path: Vec<PathBuf>,
 
+    /// Look at the files alone, and not whether this machine could serve by them: addresses, folders, certificates, names
+    #[arg(long)]
+    pub file_only: bool,
+
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show every setting that holds with these flags, and where it comes from, as a larder.toml that says the same
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(Box<ShowFlags>),
+    /// Print a JSON schema of larder.toml, for editors
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+    /// Print a larder.toml with every key, its default, and what it does, all switched off
+    Sample,
+    /// Print a preset: the words of routes that sites of a kind need
+    Preset {
+        #[arg(value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(presets::names()))]
+        name: String,
+    },
+    /// Print a page with every key, its type, its default and an example, in Markdown
+    Reference,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct ShowFlags {
+    /// Leave out what is a default
+    #[arg(long)]
+    pub changed: bool,
+
+    #[command(flatten)]
+    pub serve: ServeFlags,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -448,6 +517,15 @@ mod tests {
         check(&["serve", "--cert", "a.pem"], Err("--tls"));
         check(&["serve", "--server-name", "a b"], Err("a letter, then"));
         check(&["check"], Err("FILE"));
+        check(&["config", "show", "--config", "larder.toml", "--changed", "--memory", "1GiB"], Ok(()));
+        check(&["config"], Err("Usage"));
+        check(
+            &["init", "--root", "/srv", "--host", "a.test", "--acme-email", "a@a.test", "-o", "x", "--force"],
+            Ok(()),
+        );
+        check(&["init", "--root", "/srv", "--acme-email", "a@a.test"], Err("--host"));
+        check(&["init", "--root", "/srv", "--host", "a b"], Err("invalid value 'a b'"));
+        check(&["check", "--file-only", "larder.toml"], Ok(()));
         check(&["bench", "-kc", "500", "-n", "10000", "http://a/"], Ok(()));
         check(&["bench", "-t", "60S", "-H", "A: b", "--rate", "100", "--poisson", "a:80/x"], Ok(()));
         check(&["bench", "--urls", "list", "--random", "--pipeline", "4"], Ok(()));

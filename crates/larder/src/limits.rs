@@ -21,6 +21,8 @@ pub const DISK_SENDFILE_MIN: u64 = 128 << 10;
 
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// Names of origins that are asked for before anybody wants them, each in a thread.
+pub const NAMES_ASKED_MAX: usize = 64;
 /// A list of addresses to send load from.
 pub const SOURCES_FILE_BYTES_MAX: u64 = 4 << 20;
 /// The token of `[admin]`, in a file of its own.

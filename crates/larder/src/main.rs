@@ -16,12 +16,16 @@ mod core_dumps;
 mod demo;
 mod edge_report;
 mod expiry_watch;
+mod flag_settings;
 mod flags;
 mod hsts;
 mod import;
+mod init;
 mod limits;
 mod load_tool;
 mod log_writer;
+mod machine_check;
+mod name_check;
 mod open_files;
 mod panics;
 mod plan;
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Config { command } => config_command::config(&command),
+        flags::Command::Init(flags) => init::init(&flags),
         flags::Command::Import(flags) => import::import(&flags),
         flags::Command::Bench(flags) => load_tool::bench(&flags),
         flags::Command::Lab { command } => load_tool::lab(&command),

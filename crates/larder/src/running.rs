@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cache::Disk;
 use parking_lot::Mutex;
 use proxy::memcached_gateway::connections_of_core_max;
-use proxy::settings::{ListenAddress, ListenMode, OriginUrl};
+use proxy::settings::{ListenAddress, ListenMode};
 use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
 use proxy::{Moment, wall_now_ms};
 use tls::Certificate;
@@ -24,6 +24,7 @@ use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
 use crate::limits;
 use crate::log_writer::LogWriter;
+use crate::name_check;
 use crate::open_files::{connections_and_tunnels_that_fit, connections_that_fit, files_beside, raise_limit};
 use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
@@ -396,35 +397,8 @@ fn warn_of_memory(plan: &Plan) {
     }
 }
 
-/// Asks the system for each origin's name, in a thread of its own: a name that does not resolve is a warning now and
-/// a 502 when somebody asks. Not done when [resolver] decides otherwise.
+/// Says which names of origins do not resolve, when that is known.
 pub fn warn_of_names(plan: &Plan) {
-    let resolver = &plan.settings.resolver;
-    if !resolver.servers.is_empty() {
-        return;
-    }
-    let is_fixed = |host: &str| resolver.hosts.iter().any(|(name, _)| name == host);
-    let names: Vec<(String, String, u16)> = plan
-        .settings
-        .origins
-        .iter()
-        .flat_map(|origin| origin.urls.iter().map(|url| (origin.name.clone(), url)))
-        .filter_map(|(origin, url)| match url {
-            OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } | OriginUrl::Http2 { host, port }
-                if !host.starts_with('[') && !is_fixed(host) =>
-            {
-                Some((origin, host.clone(), *port))
-            }
-            _ => None,
-        })
-        .collect();
-    std::thread::spawn(move || {
-        for (origin, host, port) in names {
-            if let Err(error) = std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)) {
-                say!(
-                    "warning: origin.{origin}.urls: the name {host} does not resolve ({error}); larder asks again later"
-                );
-            }
-        }
-    });
+    let plan = plan.clone();
+    std::thread::spawn(move || name_check::unresolved(&plan).iter().for_each(|why| say!("warning: {why}")));
 }

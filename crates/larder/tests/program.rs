@@ -36,6 +36,8 @@ mod browser_with_dictionaries;
 mod bundle_site;
 #[path = "program/coded_answers.rs"]
 mod coded_answers;
+#[path = "program/config_schema.rs"]
+mod config_schema;
 #[path = "program/dictionaries_by_curl.rs"]
 mod dictionaries_by_curl;
 #[path = "program/documented_examples.rs"]
@@ -78,6 +80,8 @@ mod imported_memcached;
 mod imported_nginx;
 #[path = "program/imported_proxy.rs"]
 mod imported_proxy;
+#[path = "program/init_command.rs"]
+mod init_command;
 #[path = "program/input_table.rs"]
 mod input_table;
 #[path = "program/judge.rs"]
@@ -94,6 +98,8 @@ mod lane;
 mod log_faults;
 #[path = "program/lying_name_server.rs"]
 mod lying_name_server;
+#[path = "program/machine_checks.rs"]
+mod machine_checks;
 #[path = "program/memc_module.rs"]
 mod memc_module;
 #[path = "program/memcached_faults.rs"]

@@ -268,6 +268,7 @@ mod tests {
         check("vcl 4.1;\nsub a {\nif (x) {\nset y = 2;\n}\nsub b { }\nsub c { }", "3 unbalanced-brace@2");
         check("vcl 4.1;\nsub a { } }\nsub b { }", "3 unbalanced-brace@2");
         check("vcl 4.1;\nbackend b { .host \"x\"; .port = 80; }\nsub c { }", "3 syntax@2");
+        check("vcl 4.1;\nsub a {\niff (x) { set y = 2; }\nset ok = 1;\n}\nsub b { }", "3 syntax@3");
         check("vcl 4.1;\nsub a.b { }\nacl x {\"1\"; \"}", "1 bad-name@2 acl-long-string@3");
     }
 

@@ -19,11 +19,42 @@ pub struct Complaint {
     pub label: String,
     /// What to write instead.
     pub suggestion: Option<String>,
+    /// What it has to do with others.
+    pub relation: Box<Relation>,
+}
+
+/// What a mistake has to do with others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relation {
+    /// The key that it is about; of an unknown one, that which was surely meant.
+    pub of: Option<String>,
+    /// Where one of these keys is complained of, this is no mistake of its own.
+    pub follows_from: &'static [&'static str],
+    /// What is wrong from this byte on has nothing to do with it.
+    pub until: Option<usize>,
 }
 
 impl Complaint {
     pub fn new(span: Range<usize>, what: impl Into<String>, label: impl Into<String>) -> Complaint {
-        Complaint { span, what: what.into(), label: label.into(), suggestion: None }
+        Complaint { span, what: what.into(), label: label.into(), suggestion: None, relation: Box::default() }
+    }
+
+    /// It is about this key.
+    pub fn of_key(mut self, key: &str) -> Complaint {
+        self.relation.of = Some(key.to_owned());
+        self
+    }
+
+    /// It says nothing new where one of these keys was written wrongly.
+    pub fn following_from(mut self, keys: &'static [&'static str]) -> Complaint {
+        self.relation.follows_from = keys;
+        self
+    }
+
+    /// It has nothing to do with what is wrong from this byte on.
+    pub fn until(mut self, byte: usize) -> Complaint {
+        self.relation.until = Some(byte);
+        self
     }
 
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Complaint {

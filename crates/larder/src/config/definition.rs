@@ -114,15 +114,22 @@ pub struct KeyGroup {
     pub beside: Option<&'static str>,
     /// In the sample their table is for this path.
     pub shown_at: Option<&'static str>,
+    /// Other names for keys of another section.
+    pub are_aliases: bool,
 }
 
 impl KeyGroup {
     pub const fn new(intro: &'static str, keys: &'static [KeyDefinition]) -> KeyGroup {
-        KeyGroup { intro, keys, beside: None, shown_at: None }
+        KeyGroup { intro, keys, beside: None, shown_at: None, are_aliases: false }
     }
 
     pub const fn beside(mut self, key: &'static str) -> KeyGroup {
         self.beside = Some(key);
+        self
+    }
+
+    pub const fn aliases(mut self) -> KeyGroup {
+        self.are_aliases = true;
         self
     }
 
@@ -160,7 +167,6 @@ impl SectionDefinition {
         self.groups.iter().flat_map(|group| group.keys)
     }
 
-    #[cfg(test)]
     pub fn key(&self, name: &str) -> Option<&'static KeyDefinition> {
         self.keys().find(|key| key.name == name)
     }

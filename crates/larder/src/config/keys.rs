@@ -159,7 +159,8 @@ const ROUTE_GROUPS: &[KeyGroup] = &[
     group(
         "What a route may ask of a request beside host and path, what it answers by itself, and which path its origin is asked for.",
         route_word_keys::CONDITIONS,
-    ),
+    )
+    .shown_at("/new"),
     group(
         "What else may be said of it. [policy] takes these keys, too, for all routes; what a route says stands in place of that, but for fields, which come together.",
         route_word_keys::WORDS,
@@ -179,12 +180,12 @@ const POLICY_GROUPS: &[KeyGroup] = &[
     group(
         "Parameters by Varnish's names, as behind -p; only a VCL reads them. A number without a unit is in seconds.",
         parameter_keys::OF_VCL,
-    ),
+    ).beside("vcl"),
     group(
         "Varnish's names for keys of [limits]; they hold with and without a VCL, and [limits] wins. Varnish's other parameters are \
          accepted, change nothing, and a warning says why.",
         parameter_keys::OF_LIMITS,
-    ),
+    ).aliases(),
 ];
 
 /// The section of a path.

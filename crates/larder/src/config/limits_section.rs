@@ -28,6 +28,14 @@ macro_rules! limits {
                 .by_default(|| shown::$reader(Limits::default().$($field).+)),)*
         ];
 
+        /// A limit as it holds, as TOML.
+        pub fn value_of(key: &str, limits: &Limits) -> Option<String> {
+            match key {
+                $(stringify!($key) => Some(shown::$reader(limits.$($field).+)),)*
+                _ => None,
+            }
+        }
+
         fn read_all(section: &mut Section<'_>, limits: &mut Limits) {
             $(if let Some(value) = section.read(stringify!($key), |node| $reader(node, $range)) {
                 limits.$($field).+ = value;

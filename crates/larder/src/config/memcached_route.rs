@@ -66,7 +66,8 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
         for key in KEYS {
             if let Some(node) = section.get(key) {
                 let what = format!("`{key}` is for routes to memcached");
-                section.complaints().add(Complaint::new(node.span(), what, "no memcached here"));
+                let complaint = Complaint::new(node.span(), what, "no memcached here");
+                section.complaints().add(complaint.following_from(&["memcached"]));
             }
         }
         return None;

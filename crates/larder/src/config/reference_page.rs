@@ -18,6 +18,17 @@ key stands with its default, and the schema for editors ([below](#in-an-editor))
 | a list | `[\"a\", \"b\"]`; a list of one may be written without brackets |
 | a path | relative ones begin at the folder of the file, unless it is said that they begin where larder was started |
 
+## From the first file to the running program
+
+| command | what it does | exit codes |
+|---|---|---|
+| `larder init` | asks three questions, or takes flags, and writes a short larder.toml of the answers; never over a file without `--force` | 0 written; 1 not; 2 wrong flags, or nobody to ask |
+| `larder check FILE` | every mistake at its line, one message each, with what was probably meant; then whether this machine and user could serve by it: addresses that are taken or need a right, folders and files that are not there or may not be written, certificates that have expired, names that do not resolve | 0 good, perhaps with warnings; 1 wrong; 2 wrong flags; 3 good, but `larder serve` would not start here |
+| `larder check --file-only FILE` | the same without the machine, for one that builds | 0, 1 or 2 |
+| `larder config show [--changed] [flags of serve]` | what holds and where it comes from, as a larder.toml that says the same | 0 shown; 1 the config is wrong; 2 wrong flags |
+| `larder config schema`, `sample`, `reference` | the schema, the sample and this page of the version that you have | 0 |
+| `larder serve --config FILE` | runs it; `kill -HUP` has it read again, and what is wrong is refused as a whole | 0 ended on a signal; 1 not started, or a worker died; 2 wrong flags |
+
 ## In an editor
 
 `larder config schema > larder.schema.json` prints a JSON schema: editors complete keys, show what they mean, and mark what is wrong.

@@ -14,7 +14,9 @@ use super::complaint::Complaint;
 use super::route_access::{self, RateWords};
 use super::route_answers;
 use super::route_fields::{self, AnswerFieldWords, FieldWords};
-use super::section::{Node, Section, as_switch, choice, duration, is_text, network, parsed, size, switch, text, wrong_type};
+use super::section::{
+    Node, Section, as_switch, choice, duration, is_text, network, parsed, size, switch, text, wrong_type,
+};
 
 /// What was said, and what was not.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +121,8 @@ fn check_target_beside_program(section: &mut Section<'_>) {
 
 /// Complains about `cache = "force"` without a lifetime.
 pub fn check_lifetimes(section: &mut Section<'_>, rules: &RouteRules) {
-    let is_forced = section.get("cache").is_some_and(|node| matches!(node.get_ref(), DeValue::String(word) if word == "force"));
+    let is_forced =
+        section.get("cache").is_some_and(|node| matches!(node.get_ref(), DeValue::String(word) if word == "force"));
     if is_forced && !rules.caching.grant.gives_lifetimes() {
         let span = section.get("cache").map_or(section.span(), |node| node.span());
         let what = "cache = \"force\" needs a `ttl`: nothing else says how long responses are fresh";

@@ -25,6 +25,9 @@ const NOT_YET: [&str; 2] = ["auth_request", "mirror"];
 /// Tells the limits of rates that `[policy]` sets from those of routes.
 const ALL_ROUTES: &str = "all routes";
 
+/// Keys of which a route needs one.
+const ANSWERERS: [&str; 7] = ["origin", "root", "memcached", "stub_status", "redirect", "respond", "closed"];
+
 /// The routes, and what of the answering is theirs alone.
 #[derive(Debug, Default)]
 pub struct Routes {
@@ -51,13 +54,16 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         let rules = Arc::new(for_all.words.over(&RouteRules::default(), ALL_ROUTES));
         all.routes.push(RouteSettings { rules, ..everything(RouteTarget::Origin(0)) });
     }
-    for section in sections {
+    let starts: Vec<usize> = sections.iter().map(|section| section.span().start).collect();
+    for (at, section) in sections.into_iter().enumerate() {
+        let next = starts.get(at + 1).copied().unwrap_or(usize::MAX);
         let span = section.span();
         let complaints = section.complaints();
         for route in route(section, origins, &mut all, for_all) {
             if all.routes.iter().any(|known| route_match::ask_for_the_same(known, &route)) {
                 let what = format!("a route for {} exists already", route_match::shown(&route));
-                complaints.add(Complaint::new(span.clone(), what, "the second one"));
+                let complaint = Complaint::new(span.clone(), what, "the second one");
+                complaints.add(complaint.following_from(&["host", "path"]).until(next));
             }
             all.routes.push(route);
         }
@@ -116,7 +122,8 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
     let allow_from = section.read_list("allow_from", network);
     if let (false, Some(node)) = (is_on, section.get("allow_from")) {
         let what = "`allow_from` is for routes with stub_status = true";
-        section.complaints().add(Complaint::new(node.span(), what, "no such page here"));
+        let complaint = Complaint::new(node.span(), what, "no such page here");
+        section.complaints().add(complaint.following_from(&["stub_status"]));
     }
     is_on.then(|| allow_from.map_or_else(StatusPageSettings::default, |allow_from| StatusPageSettings { allow_from }))
 }
@@ -234,7 +241,7 @@ fn answerer(
     }
     if has_none && only.is_none() {
         let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, root = \"DIR\", or memcached = [\"HOST:PORT\"]";
-        section.require("origin", suggestion);
+        section.require_among("origin", &ANSWERERS, suggestion);
     }
     if is_closed {
         return Some(RouteTarget::Closed);
@@ -260,7 +267,8 @@ fn answerer(
 fn origin_named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Complaint> {
     let written = text(node)?;
     origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
-        let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined");
+        let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined")
+            .following_from(&["origin"]);
         match nearest(written, origins.iter().map(|o| o.name.as_str())) {
             Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
             None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
@@ -308,7 +316,8 @@ mod tests {
     }
 
     fn check(route: &str, expect: &[&str]) {
-        let text = format!("[[route]]\n{route}\n[origin.web]\nurls = \"http://a\"\n[origin.other]\nurls = \"http://b\"\n");
+        let text =
+            format!("[[route]]\n{route}\n[origin.web]\nurls = \"http://a\"\n[origin.other]\nurls = \"http://b\"\n");
         let wrong = read_config(&text).unwrap_err();
         let said: Vec<_> = wrong.iter().map(|complaint| complaint.what.as_str()).collect();
         assert_eq!(said, expect, "{route}");

@@ -25,19 +25,36 @@ const KEYS_LISTED_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Complaints {
     found: RefCell<Vec<Complaint>>,
+    /// What to write in place of a key that is unknown in the section of a path.
+    advice: Option<fn(&str, &str) -> Option<String>>,
     /// Every key that was asked for, by its section's path, and how: what the definitions are held against.
     #[cfg(test)]
     pub asked: RefCell<BTreeMap<(String, &'static str), AskedKey>>,
 }
 
 impl Complaints {
+    pub fn with_advice(advice: fn(&str, &str) -> Option<String>) -> Complaints {
+        Complaints { advice: Some(advice), ..Complaints::default() }
+    }
+
     pub fn add(&self, complaint: Complaint) {
         self.found.borrow_mut().push(complaint);
     }
 
-    /// In the order of the file.
+    /// In the order of the file, without those that follow from another one.
     pub fn into_sorted(self) -> Vec<Complaint> {
         let mut all = self.found.into_inner();
+        let causes = all.iter().filter(|complaint| complaint.relation.follows_from.is_empty());
+        let causes: Vec<(usize, String)> =
+            causes.filter_map(|cause| Some((cause.span.start, cause.relation.of.clone()?))).collect();
+        let is_its_own = |complaint: &Complaint| {
+            let is_cause = |(at, key): &(usize, String)| {
+                complaint.relation.until.is_none_or(|until| *at < until)
+                    && complaint.relation.follows_from.contains(&key.as_str())
+            };
+            !causes.iter().any(is_cause)
+        };
+        all.retain(is_its_own);
         all.sort_by_key(|c| c.span.start);
         all
     }
@@ -143,7 +160,7 @@ impl<'a> Section<'a> {
     /// A key's value as `reader` understands it; a complaint and `None` if it does not.
     pub fn read<T>(&mut self, key: &'static str, reader: impl FnOnce(Node<'a>) -> Result<T, Complaint>) -> Option<T> {
         let node = self.get(key)?;
-        let value = reader(node).map_err(|complaint| self.complaints.add(complaint)).ok();
+        let value = reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
         #[cfg(test)]
         self.note_forms(key);
         value
@@ -156,7 +173,7 @@ impl<'a> Section<'a> {
         mut reader: impl FnMut(Node<'a>) -> Result<T, Complaint>,
     ) -> Option<Vec<T>> {
         let node = self.get(key)?;
-        let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint)).ok();
+        let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
         let values = match node.get_ref() {
             DeValue::Array(items) => items.iter().filter_map(note).collect(),
             _ => note(node).into_iter().collect(),
@@ -217,7 +234,12 @@ impl<'a> Section<'a> {
             }
             other => {
                 let what = format!("{label} must be a table, but this is {}", kind(other));
-                self.complaints.add(Complaint::new(node.span(), what, "a table of keys was expected"));
+                let of = self.path.split('.').next().filter(|first| !first.is_empty()).unwrap_or(key);
+                let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key(of);
+                self.complaints.add(match other {
+                    DeValue::Array(_) => complaint.suggest(format!("write {label} with one bracket on each side")),
+                    _ => complaint,
+                });
                 None
             }
         }
@@ -225,11 +247,16 @@ impl<'a> Section<'a> {
 
     /// Complains when a key that must be there is not, unless an unknown one looks like it and will be named.
     pub fn require(&mut self, key: &'static str, suggestion: &str) {
+        self.require_among(key, &[], suggestion);
+    }
+
+    /// The same for one that may be missing only because one of these others was written wrongly.
+    pub fn require_among(&mut self, key: &'static str, others: &'static [&'static str], suggestion: &str) {
         let absent = self.get(key).is_none();
         let is_slip = |word: &str| !self.known.contains(&word) && nearest(word, [key]).is_some();
         if absent && !self.entries().any(|(word, ..)| is_slip(word)) {
             let complaint = Complaint::new(self.span(), format!("`{key}` is missing"), "in this section");
-            self.complaints.add(complaint.suggest(suggestion));
+            self.complaints.add(complaint.suggest(suggestion).following_from(others));
         }
     }
 
@@ -249,14 +276,24 @@ impl<'a> Section<'a> {
                 self.complaints.add(Complaint::new(span, what, "not yet"));
                 continue;
             }
-            let complaint = Complaint::new(span, format!("unknown key `{key}` in {}", self.label), "no such key");
-            self.complaints.add(match nearest(key, self.known.iter().chain(&self.shared).copied()) {
-                Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
-                None if self.known.len() <= KEYS_LISTED_MAX => {
-                    complaint.suggest(format!("the keys here are {}", self.known.join(", ")))
-                }
-                None => complaint,
-            });
+            self.complaints.add(self.unknown(key, span));
+        }
+    }
+
+    fn unknown(&self, key: &str, span: Range<usize>) -> Complaint {
+        let complaint = Complaint::new(span, format!("unknown key `{key}` in {}", self.label), "no such key");
+        let meant = nearest(key, self.known.iter().chain(&self.shared).copied());
+        let is_other_spelling = meant.is_some_and(|meant| fold(meant) == fold(key));
+        let advice = || self.complaints.advice.and_then(|advice| advice(&self.path, key));
+        if let Some(advice) = advice().filter(|_| !is_other_spelling) {
+            return complaint.suggest(advice);
+        }
+        match meant {
+            Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")).of_key(meant),
+            None if self.known.len() <= KEYS_LISTED_MAX => {
+                complaint.suggest(format!("the keys here are {}", self.known.join(", ")))
+            }
+            None => complaint,
         }
     }
 }
@@ -276,6 +313,11 @@ impl Section<'_> {
         let forms = FORMS.with_borrow_mut(std::mem::take);
         asked.entry((self.path.clone(), key)).or_default().forms.extend(forms);
     }
+}
+
+/// Another spelling of the same word: `-` for `_`, capitals, a plural.
+fn fold(word: &str) -> String {
+    word.to_ascii_lowercase().replace('-', "_").trim_end_matches('s').to_owned()
 }
 
 /// The first line of a value that may span many.

@@ -49,7 +49,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
             if let Some(node) = section.get(key) {
                 let complaint =
                     Complaint::new(node.span(), format!("`{key}` is for routes with a root"), "no root here");
-                section.complaints().add(complaint);
+                section.complaints().add(complaint.following_from(&["root", "memcached"]));
             }
         }
     }

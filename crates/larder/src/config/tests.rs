@@ -1,6 +1,7 @@
 //! What an operator reads when a config is wrong: each text with the whole of its diagnostics.
 
 mod definition_tests;
+mod mistake_tests;
 mod sample_tests;
 mod vcl_config_tests;
 
@@ -556,14 +557,14 @@ larder.toml:1:8: error: unclosed table, expected `]`
    |
  1 | [memory
    |        ^ not TOML
+larder.toml:2:10: error: invalid basic string, expected `"`
+   |
+ 2 | size = "1
+   |          ^ not TOML
 larder.toml:3:5: error: extra `=`, expected nothing
    |
  3 | a = = 3
    |     ^ not TOML
-larder.toml:3:7: error: unexpected key or value, expected newline, `#`
-   |
- 3 | a = = 3
-   |       ^ not TOML
 "#,
     );
 }

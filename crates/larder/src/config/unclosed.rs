@@ -19,11 +19,36 @@ pub fn bracket(text: &str, at: usize) -> Option<usize> {
     open.pop().filter(|&place| text[place..at].contains('\n'))
 }
 
+/// Where a text of several lines begins that goes on to the end of the file.
+pub fn long_text(text: &str) -> Option<usize> {
+    let mut rest = Scan { bytes: text.as_bytes(), at: 0 };
+    while let Some((place, byte)) = rest.next_byte() {
+        let is_long = text.as_bytes()[place..].starts_with(&[byte; 3]);
+        if matches!(byte, b'"' | b'\'') {
+            rest.skip_string(byte);
+            let quotes = [byte; 3];
+            if is_long
+                && rest.at >= text.len()
+                && (text.len() < place + 6 || !text.trim_end().as_bytes().ends_with(&quotes))
+            {
+                return Some(place);
+            }
+        }
+    }
+    None
+}
+
 /// What is said of it.
 pub fn complaint(text: &str, at: usize) -> Complaint {
     let (what, closing) = match text.as_bytes()[at] {
         b'[' => ("this array is not closed", "]"),
-        _ => ("this table is not closed", "}"),
+        b'{' => ("this table is not closed", "}"),
+        quote => {
+            let complaint = Complaint::new(at..at + 3, "this text is not closed", "it goes on to the end of the file");
+            let closing = char::from(quote).to_string().repeat(3);
+            return complaint
+                .suggest(format!("write {closing} behind it, or one quote on each side for a text on one line"));
+        }
     };
     Complaint::new(at..at + 1, what, format!("there is no `{closing}` for it before what cannot belong to it"))
         .suggest(format!("write `{closing}` behind its last value"))
@@ -39,12 +64,21 @@ impl Scan<'_> {
     /// The next byte that is neither, and its place.
     fn next_plain(&mut self) -> Option<(usize, u8)> {
         loop {
+            match self.next_byte()? {
+                (_, quote @ (b'"' | b'\'')) => self.skip_string(quote),
+                plain => return Some(plain),
+            }
+        }
+    }
+
+    /// The next byte that is in no comment, be it the quote that a string begins with.
+    fn next_byte(&mut self) -> Option<(usize, u8)> {
+        loop {
             let place = self.at;
             let byte = *self.bytes.get(place)?;
             self.at += 1;
             match byte {
                 b'#' => self.at = place + self.bytes[place..].iter().position(|&b| b == b'\n')?,
-                b'"' | b'\'' => self.skip_string(byte),
                 _ => return Some((place, byte)),
             }
         }

@@ -57,7 +57,8 @@ mod tests {
             let recipe = recipes(&page()).into_iter().find(|recipe| recipe.number == number).expect("a recipe");
             let folder = folder(number);
             let (app, next) = (origin("app"), origin("next"));
-            let text = recipe.toml.replace("127.0.0.1:3000", &app.to_string()).replace("127.0.0.1:4000", &next.to_string());
+            let text =
+                recipe.toml.replace("127.0.0.1:3000", &app.to_string()).replace("127.0.0.1:4000", &next.to_string());
             let text = format!("{text}\n[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"off\"\n");
             let (config, ports) = (folder.join("larder.toml"), folder.join("ports"));
             std::fs::write(&config, text).unwrap();
@@ -150,11 +151,13 @@ mod tests {
         let target = head.split(' ').nth(1).unwrap_or_default();
         let seen = |field: &str| head.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default().trim();
         let body = format!("{name} {target} no. {number} cookie={} device={}", seen("Cookie:"), seen("X-Device:"));
-        let forbids = if target.contains("catalogue") { "Cache-Control: private, no-store\r\nSet-Cookie: id=7\r\n" } else { "" };
+        let forbids =
+            if target.contains("catalogue") { "Cache-Control: private, no-store\r\nSet-Cookie: id=7\r\n" } else { "" };
         let status = if target.contains("absent") { "404 Not Found" } else { "200 OK" };
         let length = body.len();
         let talks = "Server: Apache/2.4\r\nX-Powered-By: PHP/8\r\nContent-Type: text/html\r\n";
-        let text = format!("HTTP/1.1 {status}\r\n{talks}{forbids}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+        let text =
+            format!("HTTP/1.1 {status}\r\n{talks}{forbids}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
         (&stream).write_all(text.as_bytes())
     }
 
@@ -220,10 +223,16 @@ mod tests {
     fn recipe_5_an_application_in_the_browser() {
         let kitchen = Kitchen::of(5);
         let start = kitchen.get("/any/where", &[]);
-        assert_eq!((start.status(), &*start.body, start.field("cache-control")), (200, "the application", Some("no-cache")));
+        assert_eq!(
+            (start.status(), &*start.body, start.field("cache-control")),
+            (200, "the application", Some("no-cache"))
+        );
         assert_eq!(start.field("x-content-type-options"), Some("nosniff"));
         let hashed = kitchen.get("/app-4f9a2b1c.js", &[]);
-        assert_eq!((&*hashed.body, hashed.field("cache-control")), ("app()", Some("public, max-age=31536000, immutable")));
+        assert_eq!(
+            (&*hashed.body, hashed.field("cache-control")),
+            ("app()", Some("public, max-age=31536000, immutable"))
+        );
     }
 
     #[test]
@@ -240,7 +249,10 @@ mod tests {
         let asks = kitchen.get("/", &[]);
         assert_eq!(asks.status(), 401);
         assert_eq!(asks.field("www-authenticate"), Some("Basic realm=\"test site\", charset=\"UTF-8\""));
-        assert_eq!([kitchen.get("/", &[ANN]).status(), kitchen.get("/", &["Authorization: Basic eDp4"]).status()], [200, 401]);
+        assert_eq!(
+            [kitchen.get("/", &[ANN]).status(), kitchen.get("/", &["Authorization: Basic eDp4"]).status()],
+            [200, 401]
+        );
     }
 
     #[test]
@@ -277,7 +289,10 @@ mod tests {
         let kitchen = Kitchen::of(11);
         let asks = ["Origin: https://app.example", "Access-Control-Request-Method: PUT"];
         let preflight = kitchen.ask("OPTIONS /x", &asks);
-        assert_eq!((preflight.status(), preflight.field("access-control-allow-origin")), (204, Some("https://app.example")));
+        assert_eq!(
+            (preflight.status(), preflight.field("access-control-allow-origin")),
+            (204, Some("https://app.example"))
+        );
         assert_eq!(preflight.field("access-control-allow-headers"), Some("Authorization, Content-Type"));
         let other = kitchen.get("/x", &["Origin: https://evil.example"]);
         assert_eq!((other.field("access-control-allow-origin"), other.field("vary")), (None, Some("Origin")));
@@ -287,7 +302,10 @@ mod tests {
     #[test]
     fn recipe_12_closed_for_repairs() {
         let answer = Kitchen::of(12).get("/", &[]);
-        assert_eq!((answer.status(), answer.field("retry-after"), &*answer.body), (503, Some("3600"), "Back at noon.\n"));
+        assert_eq!(
+            (answer.status(), answer.field("retry-after"), &*answer.body),
+            (503, Some("3600"), "Back at noon.\n")
+        );
     }
 
     #[test]
@@ -309,7 +327,12 @@ mod tests {
         let user = "Cookie: wordpress_logged_in_0f=ann";
         for path in ["/2026/hello/", "/wp-admin/", "/wp-login.php"] {
             let answers = [kitchen.get(path, &[user]), kitchen.get(path, &[user])];
-            assert!(answers.iter().all(|answer| !answer.is_hit() && answer.body.contains(user.trim_start_matches("Cookie: "))), "{path}");
+            assert!(
+                answers
+                    .iter()
+                    .all(|answer| !answer.is_hit() && answer.body.contains(user.trim_start_matches("Cookie: "))),
+                "{path}"
+            );
         }
         assert!([kitchen.get("/wp-json/x", &[]), kitchen.get("/wp-json/x", &[])].iter().all(|answer| !answer.is_hit()));
         assert!(kitchen.get("/2026/hello/", &[]).is_hit());

@@ -88,6 +88,7 @@ impl Checker<'_> {
         self.report(report);
     }
 
+    /// What is written with parentheses behind it: functions, and statements.
     fn unknown_function(&mut self, callee: &Name) {
         let text = callee.text();
         if let [single] = callee.parts.as_slice()
@@ -99,11 +100,12 @@ impl Checker<'_> {
             self.report(report);
             return;
         }
+        const CALLED: [&str; 6] = ["regsub", "regsuball", "return", "hash_data", "synthetic", "if"];
         let report = Diagnostic::new(Code::UnknownName, callee.span, format!("there is no function `{text}`"));
         let vmod = vmod_signatures::vmods().iter().find(|vmod| vmod.function(&text).is_some());
         self.report(match vmod {
             Some(vmod) => report.way_out(format!("write `{}.{text}(…)`, after `import {};`", vmod.name, vmod.name)),
-            None => report.did_you_mean(nearest(&text, ["regsub", "regsuball"])),
+            None => report.did_you_mean(nearest(&text, CALLED)),
         });
     }
 

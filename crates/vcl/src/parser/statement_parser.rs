@@ -128,6 +128,11 @@ impl Parser<'_> {
             }
         }
         let call = self.postfix()?;
+        // `iff (…) {`
+        if !is_path && self.word().is(Mark::BraceOpen) {
+            let report = foreign::statement(&word, start.span, self.sources);
+            return Err(self.reports.add(report));
+        }
         if !matches!(call.kind, ExpressionKind::Call { .. } | ExpressionKind::Property { arguments: Some(_), .. }) {
             let report = Diagnostic::new(Code::Syntax, call.span, "this is a value, not a statement").way_out(
                 "a statement sets something, calls something or returns: `set`, `unset`, `call`, `return`, `if`",

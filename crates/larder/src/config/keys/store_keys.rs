@@ -83,7 +83,8 @@ pub const ADMIN: &[KeyDefinition] = &[
     .by_default(|| match Plan::default().admin.address {
         AdminAddress::At(address) => literal::text(&crate::addresses::show_listen(&address)),
         AdminAddress::Off => literal::text("off"),
-    }),
+    })
+    .without("where that one is taken, larder starts without it"),
     key(
         V0_1,
         "token",

@@ -1,0 +1,113 @@
+//! What of a text is no TOML: one complaint for one mistake, and what to write where it is another program's configuration.
+//!
+//! Behind a mistake a parser takes what is right for wrong. So each mistake is blotted out when it has been said, and the rest is read
+//! again.
+
+use toml::de::{DeTable, Error};
+
+use super::complaint::Complaint;
+use super::{foreign_words, keys, unclosed};
+use crate::limits::COMPLAINTS_MAX;
+
+/// Every mistake, in the order of the text; none if it is TOML.
+pub fn complaints(text: &str) -> Vec<Complaint> {
+    let mut rest = text.to_owned();
+    let mut complaints: Vec<Complaint> = Vec::new();
+    while complaints.len() < COMPLAINTS_MAX {
+        let (_, errors) = DeTable::parse_recoverable(&rest);
+        let Some(error) = errors.first() else { break };
+        let (complaint, lines) = complaint(&rest, error);
+        drop(errors);
+        let Some(blotted) = blot_out(&rest, lines, complaints.len()) else {
+            complaints.push(complaint);
+            break;
+        };
+        complaints.push(complaint);
+        rest = blotted;
+    }
+    complaints.sort_by_key(|complaint| complaint.span.start);
+    complaints
+}
+
+/// A mistake, and the bytes of the lines that it spoils.
+fn complaint(text: &str, error: &Error) -> (Complaint, std::ops::Range<usize>) {
+    let span = error.span().unwrap_or(text.len()..text.len());
+    let start = text.floor_char_boundary(span.start);
+    if let Some(open) = unclosed::bracket(text, start).or_else(|| unclosed::long_text(text)) {
+        let ends = if text[open..].starts_with(['[', '{']) { line_start(text, start) } else { text.len() };
+        return (unclosed::complaint(text, open), line_start(text, open)..ends);
+    }
+    let from = line_start(text, start);
+    let line = line_at(text, from);
+    if let Some(place) = list_header(text, from, error) {
+        return (list_header_complaint(text, place.clone()), place);
+    }
+    let complaint = match foreign_line(line, from) {
+        Some(complaint) => complaint,
+        // Its own message may have further lines ("expected …"), which belong at the caret.
+        None => {
+            let (what, rest) = error.message().split_once('\n').unwrap_or((error.message(), ""));
+            let label = if rest.is_empty() { "not TOML" } else { rest };
+            Complaint::new(span, what, label.replace('\n', "; "))
+        }
+    };
+    (complaint, from..from + line.len())
+}
+
+/// A line of another program's configuration.
+fn foreign_line(line: &str, from: usize) -> Option<Complaint> {
+    let written = line.trim_start();
+    let word: &str = written.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next()?;
+    let advice = foreign_words::as_statement(word)?;
+    let at = from + line.len() - written.len();
+    let what = format!("`{word}` is a word of {}, and not written like this here", advice.program);
+    Some(Complaint::new(at..at + word.len(), what, "another language").suggest(advice.write))
+}
+
+/// `[route]` beside others: the parser stumbles over the second of them, whichever has too few brackets.
+fn list_header(text: &str, at: usize, error: &Error) -> Option<std::ops::Range<usize>> {
+    let name = line_at(text, at).trim().trim_start_matches('[').split(']').next()?.trim();
+    let is_list = keys::at(name).is_some_and(|section| section.is_list);
+    if !is_list || !error.message().contains("duplicate") {
+        return None;
+    }
+    let mut from = 0;
+    text.split('\n').find_map(|line| {
+        let place = from..from + line.len();
+        from = place.end + 1;
+        (line.split('#').next()?.trim() == format!("[{name}]")).then_some(place)
+    })
+}
+
+fn list_header_complaint(text: &str, place: std::ops::Range<usize>) -> Complaint {
+    let name = text[place.clone()].trim().trim_start_matches('[').split(']').next().unwrap_or_default().to_owned();
+    let complaint = Complaint::new(place, format!("there are several [[{name}]]"), "this says that it is the only one");
+    complaint.suggest(format!("write [[{name}]] with two brackets on each side"))
+}
+
+/// The text with these bytes made nothing, as long as before. What was a header becomes one of no section, so that the keys behind it
+/// are not those of the table before. `None`: there is nothing to blot out.
+fn blot_out(text: &str, lines: std::ops::Range<usize>, number: usize) -> Option<String> {
+    let spoilt = &text[lines.clone()];
+    if spoilt.trim().is_empty() {
+        return None;
+    }
+    let header = format!("[-{number}]");
+    let first = spoilt.lines().next().unwrap_or_default();
+    let keeps_place = first.trim_start().starts_with('[') && first.len() >= header.len();
+    let mut blank: String =
+        spoilt.chars().map(|c| if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) }).collect();
+    if keeps_place {
+        blank.replace_range(..header.len(), &header);
+    }
+    Some(format!("{}{blank}{}", &text[..lines.start], &text[lines.end..]))
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
+}
+
+/// The line that begins there, without its end.
+fn line_at(text: &str, from: usize) -> &str {
+    text[from..].split('\n').next().unwrap_or_default()
+}

@@ -1,0 +1,249 @@
+//! What would fail when a plan is carried out on this machine, by this user: addresses, files, folders, certificates, names. `larder
+//! check` says it before `larder serve` does. Nothing is made or changed, and no request is sent anywhere.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use proxy::settings::{ListenAddress, RouteTarget};
+use proxy::wall_now_ms;
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use serde::Serialize;
+use socket2::{Domain, Socket, Type};
+
+use crate::addresses::{AdminAddress, show_listen};
+use crate::expiry_watch::{ExpiryWatch, show_date};
+use crate::name_check;
+use crate::plan::{LogTarget, Plan};
+use crate::quantities::show_size;
+
+/// One thing that this machine has not, or has otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MachineFinding {
+    /// `larder serve` would not start.
+    pub is_fatal: bool,
+    /// What, where, and which setting.
+    pub message: String,
+    /// What to do about it.
+    pub advice: Option<String>,
+}
+
+impl MachineFinding {
+    fn fatal(message: String) -> MachineFinding {
+        MachineFinding { is_fatal: true, message, advice: None }
+    }
+
+    fn warning(message: String) -> MachineFinding {
+        MachineFinding { is_fatal: false, message, advice: None }
+    }
+
+    fn advise(self, advice: String) -> MachineFinding {
+        MachineFinding { advice: Some(advice), ..self }
+    }
+
+    /// As `larder check` prints it.
+    pub fn show(&self) -> String {
+        let severity = if self.is_fatal { "error" } else { "warning" };
+        let advice = self.advice.as_ref().map_or_else(String::new, |advice| format!("   = help: {advice}\n"));
+        format!("{severity}: {}\n{advice}", self.message)
+    }
+}
+
+/// All of them, in the order of a configuration.
+pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
+    let mut found = Vec::new();
+    for listener in &plan.settings.listeners {
+        found.extend(address(&listener.address, "[[listen]] address, --listen", true));
+    }
+    if let AdminAddress::At(at) = &plan.admin.address {
+        found.extend(address(at, "[admin] address, --admin", plan.admin.asked_for));
+    }
+    found.extend(certificates(plan));
+    found.extend(roots(plan));
+    found.extend(plan.disks.iter().filter_map(|disk| self::disk(&disk.path, disk.bytes)));
+    if let Some(LogTarget::File(path)) = &plan.log {
+        let why = writable_file(path);
+        found.extend(
+            why.map(|why| {
+                MachineFinding::fatal(format!("the access log {} {why} ([log] path, --log)", path.display()))
+            }),
+        );
+    }
+    if let Some(file) = &plan.settings.forward.password_file {
+        let why = readable(file);
+        found.extend(why.map(|why| {
+            MachineFinding::fatal(format!("the users' file {} {why} ([forward] password_file)", file.display()))
+        }));
+    }
+    if let Some(acme) = &plan.acme {
+        let folder = &acme.settings.folder;
+        let why = writable_folder(folder);
+        found.extend(why.map(|why| {
+            MachineFinding::fatal(format!("the folder {} {why} ([acme] folder, --acme-folder)", folder.display()))
+        }));
+    }
+    found.extend(name_check::unresolved(plan).into_iter().map(MachineFinding::warning));
+    found
+}
+
+/// Can anybody listen there? One that is taken may be taken by the larder that runs, which this is the next configuration of.
+fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<MachineFinding> {
+    let shown = show_listen(address);
+    let finding = |why: String| {
+        let message = format!("nobody can listen on {shown}: {why} ({setting})");
+        if is_needed { MachineFinding::fatal(message) } else { MachineFinding::warning(message) }
+    };
+    match address {
+        ListenAddress::Tcp(at) => match bind(*at).err()? {
+            error if error.kind() == ErrorKind::AddrInUse => Some(taken(&shown, setting)),
+            error if error.kind() == ErrorKind::PermissionDenied => Some(
+                finding(format!("port {} needs a right that this user has not", at.port()))
+                    .advise(low_port_advice(at.port())),
+            ),
+            error if error.kind() == ErrorKind::AddrNotAvailable => Some(
+                finding("it is no address of this machine".to_owned())
+                    .advise(format!("*:{} is every address", at.port())),
+            ),
+            error => Some(finding(error.to_string())),
+        },
+        ListenAddress::Unix(path) if UnixStream::connect(path).is_ok() => Some(taken(&shown, setting)),
+        ListenAddress::Unix(path) => {
+            let folder = parent(path);
+            writable_existing(folder).map(|why| finding(format!("the folder {} {why}", folder.display())))
+        }
+    }
+}
+
+fn taken(shown: &str, setting: &str) -> MachineFinding {
+    let message = format!("{shown} is in use by another program, or by a larder that runs ({setting})");
+    MachineFinding::warning(message)
+        .advise("ss -lptn shows who it is; a larder that runs takes a new config by kill -HUP".to_owned())
+}
+
+fn bind(address: SocketAddr) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())
+}
+
+/// Three ways to listen below 1024 without being root.
+fn low_port_advice(port: u16) -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/bin/larder"));
+    format!(
+        "under systemd AmbientCapabilities=CAP_NET_BIND_SERVICE in [Service]; or once, as root: setcap cap_net_bind_service=+ep {}; \
+         or for all programs: sysctl net.ipv4.ip_unprivileged_port_start={port}",
+        program.display()
+    )
+}
+
+/// Those that are near their end, past it, or not yet good. Whether they and their keys can be read was seen before.
+fn certificates(plan: &Plan) -> Vec<MachineFinding> {
+    let now_s = wall_now_ms() / 1_000;
+    let shown = plan.settings.listeners.iter().filter_map(|listener| listener.tls.as_ref());
+    let shown: Vec<_> = shown.flat_map(|tls| tls.certificates()).collect();
+    let early = shown.iter().filter(|certificate| certificate.validity().from_s > now_s).map(|certificate| {
+        let (names, date) = (certificate.names().join(", "), show_date(certificate.validity().from_s));
+        format!("the certificate for {names} is not good before {date}: clients do not trust it yet")
+    });
+    let ends = ExpiryWatch::default().look(shown.iter(), now_s);
+    early.chain(ends).map(|why| MachineFinding::warning(format!("{why} (cert of [listen.tls], --cert)"))).collect()
+}
+
+fn roots(plan: &Plan) -> Vec<MachineFinding> {
+    let settings = &plan.settings;
+    let of_route = |at: usize| {
+        let is_its = |target: RouteTarget| matches!(target, RouteTarget::Root(root) if root == at);
+        let route = settings.routes.iter().find(|route| is_its(route.target))?;
+        Some(format!("{}{}", route.host.as_deref().unwrap_or("*"), route.path_prefix))
+    };
+    let finding = |(at, root): (usize, &proxy::settings::RootSettings)| {
+        let why = readable_folder(&root.directory)?;
+        let route = of_route(at).unwrap_or_default();
+        let message = format!(
+            "the root {} of {route} {why}: requests for it fail ([[route]] root, --root)",
+            root.directory.display()
+        );
+        Some(MachineFinding::warning(message))
+    };
+    settings.roots.iter().enumerate().filter_map(finding).collect()
+}
+
+/// A file, or a directory that one is made in, with room for it.
+fn disk(path: &Path, bytes: u64) -> Option<MachineFinding> {
+    const SETTING: &str = "([[disk]] path, --disk)";
+    let shown = path.display();
+    let why = if path.is_dir() { writable_existing(path) } else { writable_file(path) };
+    if let Some(why) = why {
+        return Some(MachineFinding::fatal(format!("the disk {shown} {why} {SETTING}")));
+    }
+    let folder = if path.is_dir() { path } else { parent(path) };
+    let held = held(path);
+    let free = statvfs(folder).ok().map(|system| system.f_bavail.saturating_mul(system.f_frsize))?;
+    (bytes > free.saturating_add(held)).then(|| {
+        let (bytes, free) = (show_size(bytes), show_size(free));
+        let message = format!("the disk {shown} is to have {bytes}, and {free} are free there ([[disk]] size, --disk)");
+        MachineFinding::fatal(message)
+    })
+}
+
+/// What lies there already: the disk of an earlier start is used again.
+fn held(path: &Path) -> u64 {
+    let length = |file: std::fs::DirEntry| file.metadata().map_or(0, |file| file.len());
+    match std::fs::read_dir(path) {
+        Ok(files) => files.filter_map(Result::ok).map(length).sum(),
+        Err(_) => std::fs::metadata(path).map_or(0, |file| file.len()),
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn readable(file: &Path) -> Option<String> {
+    may(file, Access::READ_OK, "cannot be read")
+}
+
+fn readable_folder(folder: &Path) -> Option<String> {
+    match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => Some("is no directory".to_owned()),
+        Ok(_) => may(folder, Access::READ_OK | Access::EXEC_OK, "cannot be read"),
+        Err(error) => Some(format!("cannot be read ({error})")),
+    }
+}
+
+/// A file that is there, or one that can be made.
+fn writable_file(file: &Path) -> Option<String> {
+    match std::fs::metadata(file) {
+        Ok(found) if found.is_dir() => Some("is a directory".to_owned()),
+        Ok(_) => may(file, Access::WRITE_OK, "cannot be written"),
+        Err(_) => {
+            let folder = parent(file);
+            writable_existing(folder).map(|why| format!("cannot be made: the folder {} {why}", folder.display()))
+        }
+    }
+}
+
+/// A folder that is there, or one that can be made with all above it.
+fn writable_folder(folder: &Path) -> Option<String> {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    match writable_existing(there) {
+        Some(why) if there == folder => Some(why),
+        Some(why) => Some(format!("cannot be made: {} {why}", there.display())),
+        None => None,
+    }
+}
+
+fn writable_existing(folder: &Path) -> Option<String> {
+    match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => Some("is no directory".to_owned()),
+        Ok(_) => may(folder, Access::WRITE_OK | Access::EXEC_OK, "cannot be written"),
+        Err(error) => Some(format!("cannot be written ({error})")),
+    }
+}
+
+/// What this process may not, as the user that it is.
+fn may(path: &Path, access: Access, what: &str) -> Option<String> {
+    let error = accessat(CWD, path, access, AtFlags::EACCESS).err()?;
+    Some(format!("{what} ({})", io::Error::from(error)))
+}

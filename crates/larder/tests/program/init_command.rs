@@ -1,0 +1,125 @@
+//! `larder init` by the real program: what it writes is taken by `larder check` and served by `larder serve`; it asks at a terminal and
+//! nowhere else, and writes over nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::peer_process::{Running, free_address, wait_until_it_listens};
+use crate::subject::get;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_larder");
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("init-{name}"));
+    let _ = std::fs::remove_dir_all(&folder); // it may not be there
+    std::fs::create_dir_all(folder.join("www")).expect("the target folder can be written");
+    std::fs::write(folder.join("www/index.html"), "a page of the folder").expect("the target folder can be written");
+    folder
+}
+
+fn larder(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.args(words).current_dir(folder).stdin(Stdio::null()).output().expect("larder can be started")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stderr.as_slice(), output.stdout.as_slice()].concat()).into_owned()
+}
+
+/// It is good, and a page comes from where it listens.
+fn is_served(folder: &Path, address: std::net::SocketAddr, expect: &str) {
+    let checked = larder(folder, &["check", "larder.toml"]);
+    let only_warns = !said(&checked).contains("error");
+    assert!(checked.status.success() && only_warns, "{}", said(&checked));
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--config", "larder.toml", "--admin", "off"]).current_dir(folder).stderr(Stdio::null());
+    let _running = Running(command.spawn().expect("larder can be started"));
+    wait_until_it_listens(address);
+    let answer = get(address, "/").expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(expect), "{answer}");
+}
+
+#[test]
+fn what_flags_ask_for_is_written_checked_and_served() {
+    let folder = folder("flags");
+    let (files, front) = (free_address(), free_address());
+    let written = larder(&folder, &["init", "--root", "www", "--listen", &files.to_string()]);
+    assert!(written.status.success(), "{}", said(&written));
+    assert!(said(&written).contains("larder serve --config larder.toml runs it"), "{}", said(&written));
+    let text = std::fs::read_to_string(folder.join("larder.toml")).expect("it was written");
+    assert!(text.lines().count() < 40 && text.contains("# Where larder listens"), "{text}");
+    is_served(&folder, files, "a page of the folder");
+    // Another one stands in front of it.
+    let behind = Command::new(PROGRAM)
+        .args(["serve", "--config", "larder.toml", "--admin", "off"])
+        .current_dir(&folder)
+        .stderr(Stdio::null())
+        .spawn();
+    let _behind = Running(behind.expect("larder can be started"));
+    wait_until_it_listens(files);
+    let origin = format!("http://{files}");
+    let words = ["init", "--origin", &origin, "--listen", &front.to_string()];
+    let refused = larder(&folder, &words);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("larder.toml is there already: --force writes over it"), "{}", said(&refused));
+    assert_eq!(std::fs::read_to_string(folder.join("larder.toml")).expect("it is there"), text, "nothing was written");
+    assert!(larder(&folder, &[&words[..], &["--force"]].concat()).status.success());
+    is_served(&folder, front, "a page of the folder");
+}
+
+#[test]
+fn nobody_is_asked_where_there_is_no_terminal() {
+    let folder = folder("silent");
+    let refused = larder(&folder, &["init"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("--origin URL or --root DIR"), "{}", said(&refused));
+    let refused = larder(&folder, &["init", "--root", "www", "--cert", "/nowhere/a.pem"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("nothing is written") && said(&refused).contains("/nowhere/a.pem: No such file"));
+    assert!(!folder.join("larder.toml").exists());
+    let shown = larder(&folder, &["init", "--root", "www", "-o", "-"]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("[[route]]\nroot = "), "{}", said(&shown));
+}
+
+#[test]
+fn names_and_an_email_address_order_certificates() {
+    let folder = folder("acme");
+    let words = [
+        "init",
+        "--origin",
+        "http://127.0.0.1:1",
+        "--host",
+        "a.test",
+        "--host",
+        "www.a.test",
+        "--acme-email",
+        "me@a.test",
+    ];
+    let written = larder(&folder, &words);
+    assert!(written.status.success(), "{}", said(&written));
+    let checked = larder(&folder, &["check", "--file-only", "larder.toml"]);
+    assert!(checked.status.success(), "{}", said(&checked));
+    let shown = larder(&folder, &["config", "show", "--config", "larder.toml", "--changed"]);
+    for part in
+        ["acme = [\"a.test\", \"www.a.test\"]", "mode = \"redirect\"", "email = \"me@a.test\"", "# larder.toml:"]
+    {
+        assert!(said(&shown).contains(part), "{part}: {}", said(&shown));
+    }
+}
+
+/// `script` gives it a terminal.
+#[test]
+fn three_questions_are_asked_at_a_terminal() {
+    let folder = folder("asked");
+    let address = free_address();
+    std::fs::write(folder.join("answers"), format!("nowhere at all\nwww\n\n{address}\n")).expect("it can be written");
+    let script = format!("script -qec '{PROGRAM} init' /dev/null < answers");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(&folder).output().expect("sh is there");
+    for part in
+        ["1. What is behind larder?", "the host or the port is not valid", "2. Which host names", "3. Where does it"]
+    {
+        assert!(said(&output).contains(part), "{part}: {}", said(&output));
+    }
+    assert!(output.status.success(), "{}", said(&output));
+    is_served(&folder, address, "a page of the folder");
+}

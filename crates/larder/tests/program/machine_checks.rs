@@ -1,0 +1,189 @@
+//! `larder check` by the real program: what of a good file would fail on this machine, with what, where, and which setting; and the
+//! exit code that says so.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-checks-{name}"));
+    let _ = std::fs::remove_dir_all(&folder); // it may not be there
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+/// `larder check` of this text with these words before its name, in the folder.
+fn check(folder: &Path, words: &[&str], text: &str) -> (Option<i32>, String) {
+    std::fs::write(folder.join("larder.toml"), text).expect("the target folder can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+    let output = command.arg("check").args(words).arg("larder.toml").current_dir(folder).output();
+    said(output.expect("larder can be started"))
+}
+
+fn said(output: Output) -> (Option<i32>, String) {
+    let text = [output.stderr, output.stdout].concat();
+    (output.status.code(), String::from_utf8(text).expect("it is text"))
+}
+
+fn contains_all(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "it does not say {part:?}:\n{said}");
+    }
+}
+
+#[test]
+fn what_would_fail_here_is_said_with_its_setting() {
+    let folder = folder("all");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let taken = listener.local_addr().expect("it is bound");
+    std::fs::write(folder.join("file"), "").expect("the target folder can be written");
+    let place = folder.display();
+    let text = format!(
+        "[[listen]]\naddress = \"{taken}\"\n[[listen]]\naddress = \"192.0.2.1:8080\"\n[[listen]]\naddress = \"unix:/nowhere/l.sock\"\n\
+         [origin.web]\nurls = \"http://no-such-host.invalid:81\"\n[[route]]\norigin = \"web\"\n\
+         [[route]]\nhost = \"a.test\"\nroot = \"{place}/nothing\"\n[[route]]\nhost = \"b.test\"\nroot = \"{place}/file\"\n\
+         [[disk]]\npath = \"/nowhere/disk\"\nsize = \"1GiB\"\n[[disk]]\npath = \"{place}\"\nsize = \"900TiB\"\n\
+         [log]\npath = \"/nowhere/access.log\"\n[admin]\naddress = \"{taken}\"\n[forward]\npassword_file = \"users\"\n"
+    );
+    let (code, said) = check(&folder, &[], &text);
+    assert_eq!(code, Some(3), "{said}");
+    contains_all(
+        &said,
+        &[
+            &format!(
+                "warning: {taken} is in use by another program, or by a larder that runs ([[listen]] address, --listen)"
+            ),
+            "error: nobody can listen on 192.0.2.1:8080: it is no address of this machine ([[listen]] address, --listen)",
+            "= help: *:8080 is every address",
+            "error: nobody can listen on unix:/nowhere/l.sock: the folder /nowhere cannot be written (No such file",
+            "warning: origin.web.urls: the name no-such-host.invalid does not resolve (",
+            &format!("warning: the root {place}/nothing of a.test/ cannot be read (No such file"),
+            &format!(
+                "warning: the root {place}/file of b.test/ is no directory: requests for it fail ([[route]] root, --root)"
+            ),
+            "error: the disk /nowhere/disk cannot be made: the folder /nowhere cannot be written (No such file",
+            "are free there ([[disk]] size, --disk)",
+            "error: the access log /nowhere/access.log cannot be made: the folder /nowhere cannot be written (No such file",
+            "([admin] address, --admin)",
+            "users cannot be read (No such file or directory (os error 2)) ([forward] password_file)",
+            "larder.toml: ok: 3 listeners",
+        ],
+    );
+    let (code, said) = check(&folder, &["--file-only"], &text);
+    assert_eq!((code, said.contains("error")), (Some(0), false), "{said}");
+    let (code, said) = check(&folder, &["--json"], &text);
+    assert_eq!(code, Some(3));
+    let row: serde_json::Value = serde_json::from_str(&said).expect(&said);
+    let fatal =
+        row["files"][0]["machine"].as_array().expect(&said).iter().filter(|finding| finding["is_fatal"] == true);
+    assert_eq!(fatal.count(), 6, "{said}");
+}
+
+#[test]
+fn a_config_that_serves_is_good() {
+    let folder = folder("good");
+    let text = "[[listen]]\naddress = \"127.0.0.1:0\"\n[[route]]\nroot = \".\"\n[admin]\naddress = \"off\"\n[log]\npath = \"a.log\"\n";
+    let (code, said) = check(&folder, &[], text);
+    assert_eq!((code, said.as_str()), (Some(0), "larder.toml: ok: 1 listener, 1 route, 1 root, 256 MiB of memory\n"));
+    assert!(!folder.join("a.log").exists(), "nothing is made");
+    let (code, said) = check(&folder, &[], "[[route]]\nrot = \".\"\n");
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn a_vcl_that_a_config_names_is_checked_with_it() {
+    let folder = folder("vcl");
+    std::fs::write(
+        folder.join("a.vcl"),
+        "vcl 4.1;\nbackend default { .host = \"127.0.0.1\"; }\nsub vcl_recv { retrun (pass); }\n",
+    )
+    .expect("the target folder can be written");
+    let text = "[[listen]]\naddress = \"127.0.0.1:0\"\n[policy]\nvcl = \"a.vcl\"\n[admin]\naddress = \"off\"\n";
+    let (code, said) = check(&folder, &[], text);
+    assert_eq!(code, Some(1), "{said}");
+    contains_all(&said, &["a.vcl:3:16", "did you mean `return`?"]);
+}
+
+#[test]
+fn certificates_and_their_keys_are_looked_at() {
+    let folder = folder("certificates");
+    let made = |name: &str, from: i32, until: i32| {
+        let mut parameters = rcgen::CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        parameters.not_before = rcgen::date_time_ymd(from, 1, 1);
+        parameters.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = rcgen::KeyPair::generate().expect("a key can be made");
+        let file = folder.join(format!("{name}.pem"));
+        let both = format!("{}{}", parameters.self_signed(&key).expect("it can be signed").pem(), key.serialize_pem());
+        std::fs::write(&file, both).expect("the target folder can be written");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+        file.display().to_string()
+    };
+    let files = [made("old.test", 2000, 2001), made("young.test", 2200, 2201), made("good.test", 2000, 2200)];
+    std::fs::set_permissions(&files[2], std::fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let text = format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = {{ cert = {files:?} }}\n[[route]]\nroot = \".\"\n[admin]\naddress = \"off\"\n"
+    );
+    let (code, said) = check(&folder, &[], &text);
+    assert_eq!(code, Some(0), "{said}");
+    contains_all(
+        &said,
+        &[
+            "the certificate for old.test has expired (Mon, 01 Jan 2001",
+            "the certificate for young.test is not good before",
+            "(cert of [listen.tls], --cert)",
+            &format!("everybody on this machine may read {0}: chmod 600 {0}", files[2]),
+        ],
+    );
+    assert!(!said.contains("good.test has") && !said.contains("good.test ends"), "{said}");
+    let (code, said) = check(&folder, &[], &text.replace(&files[0], "/nowhere/a.pem"));
+    assert_eq!(code, Some(1));
+    contains_all(&said, &["larder.toml:3:7: error: /nowhere/a.pem: No such file"]);
+}
+
+/// As a user who may not listen below 1024, where the kernel has that rule.
+#[test]
+fn a_port_that_needs_a_right_comes_with_three_ways_to_have_it() {
+    let first_free = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap_or_default();
+    let has_rule = first_free.trim().parse::<u32>().is_ok_and(|first| first > 80);
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    if !has_rule {
+        return;
+    }
+    let folder = folder("low");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let text = "[[listen]]\naddress = \"127.0.0.1:80\"\n[[route]]\nroot = \"/\"\n[admin]\naddress = \"off\"\n";
+    // Where another user can see it, too.
+    let file = std::env::temp_dir().join(format!("larder-low-{}.toml", std::process::id()));
+    let program = std::env::temp_dir().join(format!("larder-low-{}", std::process::id()));
+    std::fs::write(&file, text).expect("the folder for temporary files can be written");
+    std::fs::copy(env!("CARGO_BIN_EXE_larder"), &program).expect("the folder for temporary files can be written");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let mut command = match is_root {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args([
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "--inh-caps=-all",
+                "--bounding-set=-all",
+            ]);
+            command.arg(&program);
+            command
+        }
+        false => Command::new(&program),
+    };
+    let (code, said) = said(command.arg("check").arg(&file).output().expect("the program can be started"));
+    let _ = (std::fs::remove_file(&file), std::fs::remove_file(&program)); // what is left is temporary
+    assert_eq!(code, Some(3), "{said}");
+    contains_all(
+        &said,
+        &[
+            "error: nobody can listen on 127.0.0.1:80: port 80 needs a right that this user has not ([[listen]] address, --listen)",
+            "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+            "setcap cap_net_bind_service=+ep",
+            "sysctl net.ipv4.ip_unprivileged_port_start=80",
+        ],
+    );
+}
