@@ -7,6 +7,7 @@ mod acme_section;
 mod complaint;
 mod compress_section;
 mod esi_section;
+mod fastcgi_section;
 mod forward_section;
 mod limits_section;
 mod listen_tls;
@@ -79,6 +80,12 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
         .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
+        // An application that runs its scripts knows no directory of ours.
+        if root.scripts.is_some()
+            && let Ok(absolute) = std::path::absolute(&root.directory)
+        {
+            root.directory = absolute;
+        }
     }
     Ok(plan)
 }

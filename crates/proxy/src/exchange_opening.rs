@@ -12,7 +12,7 @@ use crate::instant_answer::InstantOutcome;
 use crate::instant_file;
 use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
-use crate::receive::{self, Verdict};
+use crate::receive::{self, OfScripts, Verdict};
 use crate::request_source::{Opened, RequestSource};
 use crate::transaction::transaction_states::State;
 use crate::vcl_story::program_request;
@@ -58,7 +58,17 @@ pub(crate) fn open<S: RequestSource>(
             core.edges.take(State::Receive, State::Lookup);
             (instant_hit::run(client, core, &site, &parsed, (*key, found.backend)), Some(*key))
         }
-        (Verdict::Files(root), Some(client)) => (instant_file::run(client, core, &site, &parsed, *root), None),
+        (Verdict::Files(root), Some(client)) => (instant_file::run(client, core, &site, &parsed, *root, false), None),
+        (Verdict::Scripts(root, of), at_once) => {
+            let key = if let OfScripts::Lookup(key) = of { Some(*key) } else { None };
+            let outcome = match (key, at_once) {
+                (Some(key), Some(client)) if !is_early => {
+                    instant_file::of_scripts(client, core, &site, &parsed, *root, (key, found.backend))
+                }
+                _ => InstantOutcome::begins(&found.verdict),
+            };
+            (outcome, key)
+        }
         (verdict, _) => (InstantOutcome::begins(verdict), None),
     };
     match outcome {

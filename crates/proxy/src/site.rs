@@ -183,6 +183,11 @@ impl Site {
         meanings.iter().any(is_closed).then_some(WhyNot::Closed)
     }
 
+    /// Is nobody answered for this path, which means one thing alone?
+    pub(crate) fn closes(&self, host: &[u8], path: &[u8]) -> bool {
+        self.closes_paths && self.is_closed(host, path)
+    }
+
     /// A directory is closed with any file that may answer for it.
     fn is_closed(&self, host: &[u8], path: &[u8]) -> bool {
         let Some(route) = self.route_at(host, path) else { return false };

@@ -44,6 +44,7 @@ pub fn read(mut section: Section<'_>, limits: &mut Limits) {
         connections_per_client_max => connections_per_client_max: number(0..=ANY);
         partial_heads_bytes_max => partial_heads_bytes_max: bytes(64 << 10..=ANY);
         request_body_bytes_max => request_body_bytes_max: bytes(0..=ANY);
+        fastcgi_chunked_body_bytes_max => fastcgi_chunked_body_bytes_max: bytes(0..=ANY);
         pipelined_hits_max => pipelined_hits_max: number(1..=ANY);
         requests_per_connection_max => requests_per_connection_max: number(1..=ANY);
         request_head_timeout => request_head_timeout: time(true);

@@ -11,6 +11,7 @@ use proxy::settings::{
 
 use super::complaint::Complaint;
 use super::esi_section;
+use super::fastcgi_section;
 use super::memcached_route;
 use super::nearest::nearest;
 use super::section::{Complaints, Section, parsed, switch, text};
@@ -43,7 +44,8 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         top.complaints().add(complaint.suggest(suggestion));
     }
     let mut all = Routes::default();
-    if sections.is_empty() && origins.len() == 1 {
+    if let (true, [only]) = (sections.is_empty(), origins) {
+        fastcgi_section::check_only(top, only);
         all.routes.push(everything(RouteTarget::Origin(0)));
     }
     for section in sections {
@@ -165,7 +167,12 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
         })
     });
     let origin_span = section.get("origin").map(|node| node.span());
-    let root = root(&mut section);
+    let mut root = root(&mut section);
+    let asked = origin.map(|origin| (origin, &origins[origin]));
+    let runs_scripts = fastcgi_section::of_route(&mut section, root.as_mut(), asked.as_ref());
+    if let (false, Some((_, asked)), Some(node)) = (root.is_some(), asked, section.get("origin")) {
+        fastcgi_section::check_alone(&section, node.span(), asked);
+    }
     let status_page = status_page(&mut section);
     let pages = error_pages(&mut section);
     let compression = super::compress_section::of_route(&mut section);
@@ -175,14 +182,14 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> 
     let memcached = memcached_route::read(&mut section);
     let esi = section.read("esi", esi_section::pages);
     // Beside memcached an origin answers what that has not.
-    let has_origin = origin_span.is_some() && memcached.is_none();
+    let has_origin = origin_span.is_some() && memcached.is_none() && !runs_scripts;
     let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed];
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
         let what = "a route has exactly one of origin, root, memcached, stub_status and closed";
         let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
         section.complaints().add(complaint.suggest("write two routes with a path each"));
     }
-    if let (false, Some(node)) = (has_origin, section.get("dictionary_paths")) {
+    if let (false, Some(node)) = (has_origin || runs_scripts, section.get("dictionary_paths")) {
         let what = "`dictionary_paths` is for routes with an origin";
         section.complaints().add(Complaint::new(node.span(), what, "nothing here is a dictionary"));
     }

@@ -7,7 +7,7 @@ use message::Request;
 use wire::{ReceivedRequest, RequestBody};
 
 use crate::policy;
-use crate::receive::{self, Verdict};
+use crate::receive;
 use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
@@ -31,7 +31,7 @@ pub(crate) fn run(tx: &mut Transaction) -> Step {
     tx.seen = found.seen;
     tx.backend = found.backend;
     tx.directives = policy::directives(&tx.site.settings.policy, &received.request, found.seen);
-    if let Verdict::Pass(why) = found.verdict {
+    if let Some(why) = found.verdict.why_passed() {
         tx.outcome.why = why.token();
     }
     found.verdict.into_step()
