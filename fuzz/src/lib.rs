@@ -8,6 +8,7 @@ pub mod cache_control;
 pub mod chunked;
 pub mod codings;
 pub mod esi_text;
+pub mod fastcgi_answer;
 pub mod hpack_vs_h2;
 pub mod http2_connection;
 pub mod http2_frames;

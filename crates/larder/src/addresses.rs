@@ -84,6 +84,28 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     })
 }
 
+pub const FASTCGI_FORM: &str = "an application is unix:/PATH or HOST:PORT";
+
+/// `unix:/path`, or `host:port`: there is no port that it would be without one.
+pub fn parse_fastcgi(text: &str) -> Result<OriginUrl, String> {
+    if text.starts_with("unix:") {
+        return parse_origin(text);
+    }
+    if text.contains("://") || text.contains('/') {
+        return Err(FASTCGI_FORM.to_owned());
+    }
+    let authority = Authority::parse(text.as_bytes(), Scheme::Http).ok_or("the host or the port is not valid")?;
+    let has_port =
+        text.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()) && !port.is_empty());
+    let host = std::str::from_utf8(&authority.host).map_err(|_| "the host is not valid")?;
+    match has_port && !host.is_empty() {
+        true => {
+            Ok(OriginUrl::Tcp { host: host.to_owned(), port: authority.port.unwrap_or(Scheme::Http.default_port()) })
+        }
+        false => Err(format!("the port is missing; {FASTCGI_FORM}")),
+    }
+}
+
 /// As `--ports-file` and the start-up lines say it.
 pub fn show_listen(address: &ListenAddress) -> String {
     match address {
@@ -134,6 +156,26 @@ mod tests {
             ("127.0.0.1:99999", Err("expected an address with a port")),
         ] {
             check(parse_listen(text), show_listen, text, expect);
+        }
+    }
+
+    #[test]
+    fn applications_are_asked_at_a_socket_or_a_port() {
+        for (text, expect) in [
+            ("unix:/run/php/php-fpm.sock", Ok("unix:/run/php/php-fpm.sock")),
+            ("127.0.0.1:9000", Ok("http://127.0.0.1:9000")),
+            ("Php:80", Ok("http://php")),
+            ("[::1]:9000", Ok("http://[::1]:9000")),
+            ("unix:", Err("a path must follow")),
+            ("php", Err("the port is missing")),
+            ("[::1]", Err("the port is missing")),
+            ("/run/php.sock", Err("unix:/PATH or HOST:PORT")),
+            ("http://php:9000", Err("unix:/PATH or HOST:PORT")),
+            ("php:99999", Err("not valid")),
+            ("u@php:9000", Err("not valid")),
+            (":9000", Err("not valid")),
+        ] {
+            check(parse_fastcgi(text), show_origin, text, expect);
         }
     }
 

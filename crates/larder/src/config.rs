@@ -10,6 +10,7 @@ mod complaint;
 mod compress_section;
 mod definition;
 mod esi_section;
+mod fastcgi_section;
 mod file_table;
 mod flag_words;
 mod foreign_words;
@@ -111,6 +112,12 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     }
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
+        // An application that runs its scripts knows no directory of ours.
+        if root.scripts.is_some()
+            && let Ok(absolute) = std::path::absolute(&root.directory)
+        {
+            root.directory = absolute;
+        }
     }
     Ok(plan)
 }

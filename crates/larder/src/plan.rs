@@ -237,6 +237,7 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
         greeting: Greeting::default(),
         tls: OriginTls::default(),
         http2: false,
+        fastcgi: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use proxy::settings::{ListenAddress, ListenMode, RouteTarget};
+use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
 
 use crate::addresses::{show_listen, show_origin};
 use crate::flags::ServeFlags;
@@ -142,8 +142,7 @@ fn introduce(running: &Running) {
         match route.target {
             RouteTarget::Origin(at) => {
                 let origin = &settings.origins[at];
-                let urls: Vec<String> = origin.urls.iter().map(show_origin).collect();
-                let urls = urls.join(", ");
+                let urls = show_urls(origin);
                 match is_all {
                     true => say!("in front of {urls}"),
                     false => say!("{host}{path} goes to {} ({urls})", origin.name),
@@ -153,10 +152,15 @@ fn introduce(running: &Running) {
             RouteTarget::Itself => say!("{host}{path} is answered by its route"),
             RouteTarget::StatusPage(_) => say!("{host}{path} is answered with the server's numbers"),
             RouteTarget::Root(at) => {
-                let directory = settings.roots[at].directory.display();
+                let root = &settings.roots[at];
+                let directory = root.directory.display();
+                let scripts = root.scripts.as_ref().map(|scripts| &settings.origins[scripts.origin]);
+                let run_by =
+                    scripts.map(|origin| format!(", whose scripts run in {} ({})", origin.name, show_urls(origin)));
+                let run_by = run_by.unwrap_or_default();
                 match is_all {
-                    true => say!("serving the files of {directory}"),
-                    false => say!("{host}{path} is served from the files of {directory}"),
+                    true => say!("serving the files of {directory}{run_by}"),
+                    false => say!("{host}{path} is served from the files of {directory}{run_by}"),
                 }
             }
             RouteTarget::Memcached(at) => {
@@ -174,6 +178,16 @@ fn introduce(running: &Running) {
         None => String::new(),
     };
     say!("version {}, {}{admin}", env!("CARGO_PKG_VERSION"), describe(&running.plan));
+}
+
+fn show_urls(origin: &OriginSettings) -> String {
+    let protocol = if origin.fastcgi.is_some() { "FastCGI at " } else { "" };
+    let show = |url: &OriginUrl| match url {
+        OriginUrl::Tcp { host, port } if origin.fastcgi.is_some() => format!("{host}:{port}"),
+        url => show_origin(url),
+    };
+    let urls: Vec<String> = origin.urls.iter().map(show).collect();
+    format!("{protocol}{}", urls.join(", "))
 }
 
 fn describe(plan: &Plan) -> String {

@@ -114,6 +114,8 @@ mod origin_process;
 mod pebble;
 #[path = "program/peer_process.rs"]
 mod peer_process;
+#[path = "program/php_beside_nginx.rs"]
+mod php_beside_nginx;
 #[path = "program/played_http2.rs"]
 mod played_http2;
 #[path = "program/process_checks.rs"]

@@ -12,9 +12,11 @@ mod sending;
 mod stream_sending;
 mod stream_tunnel;
 
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use bytes::{Bytes, BytesMut};
 use wire::Event;
 
 use crate::connection::Connection;
@@ -75,6 +77,22 @@ impl Downstream<'_> {
             Downstream::Http2(stream) => stream.poll_body(cx),
             Downstream::DryRun(run) => Poll::Ready(run.next_of_body()),
             Downstream::Included(_) => Poll::Ready(Ok(BodyRead::End(None))),
+        }
+    }
+
+    /// All of the request's body. `None`: it is longer, and what has been read of it is gone.
+    pub(crate) async fn read_whole_body(&mut self, bytes_max: u64) -> Result<Option<Bytes>, Broken> {
+        let mut body = BytesMut::new();
+        loop {
+            match poll_fn(|cx| self.poll_body(cx)).await? {
+                BodyRead::Data(bytes) => {
+                    body.extend_from_slice(&bytes);
+                    if body.len() as u64 > bytes_max {
+                        return Ok(None);
+                    }
+                }
+                BodyRead::End(_) => return Ok(Some(body.freeze())),
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::instant_answer::InstantOutcome;
 use crate::instant_file;
 use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
-use crate::receive::{self, Received, Verdict};
+use crate::receive::{self, OfScripts, Received, Verdict};
 use crate::request_source::{Opened, RequestSource};
 use crate::route_rules::rewritten_request::RewrittenRequest;
 use crate::route_rules::route_verdict::{self, FirstWord, RouteQuestion, RouteVerdict};
@@ -110,7 +110,19 @@ fn begin<S: RequestSource>(
             core.edges.take(State::Receive, State::Lookup);
             (instant_hit::run(client, core, site, &parsed, (*key, routed)), Some(*key))
         }
-        (Verdict::Files(root), Some(client)) => (instant_file::run(client, core, site, &parsed, (*root, routed)), None),
+        (Verdict::Files(root), Some(client)) => {
+            (instant_file::run(client, core, site, &parsed, (*root, routed), false), None)
+        }
+        (Verdict::Scripts(root, of), at_once) => {
+            let key = if let OfScripts::Lookup(key) = of { Some(*key) } else { None };
+            let outcome = match (key, at_once) {
+                (Some(key), Some(client)) if !is_early => {
+                    instant_file::of_scripts(client, core, site, &parsed, *root, (key, routed))
+                }
+                _ => InstantOutcome::begins(&found.verdict),
+            };
+            (outcome, key)
+        }
         (verdict, _) => (InstantOutcome::begins(verdict), None),
     };
     match outcome {

@@ -29,6 +29,7 @@ use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
 use crate::site::{Compression, Routed, Site};
+use crate::static_files::script_path::ScriptPath;
 use crate::stored_head;
 use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
@@ -42,6 +43,7 @@ pub(crate) mod body_filters;
 pub(crate) mod broken;
 mod builtin_esi;
 pub(crate) mod builtin_steps;
+mod cgi_variables;
 pub(crate) mod client_link;
 pub(crate) mod esi_scan;
 pub(crate) mod failed;
@@ -63,6 +65,7 @@ pub(crate) mod purpose;
 mod refreshed;
 mod reply;
 mod retry;
+mod script_request;
 mod send;
 pub(crate) mod settled;
 pub(crate) mod slice_fetch;
@@ -79,6 +82,8 @@ pub(crate) struct Fetch {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
     routed: Routed,
+    /// Of an application over FastCGI, what is to answer.
+    script: Option<Arc<ScriptPath>>,
     /// Under a program it is chosen only when that has spoken.
     chosen: Option<Arc<Origin>>,
     /// It is this parent: a proxy, which is asked for the whole URL.

@@ -1,9 +1,15 @@
 //! The fast way of a file: when it is in the table of open files and nothing is asked of it but the whole, it is answered
 //! like a hit, synchronously over the borrowed head. Everything else is a transaction in the state Files.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cache::Key;
+
 use crate::core::Core;
 use crate::head_form::{CONTENT_LENGTH, DATE, HeadForm};
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
+use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
 use crate::site::{Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
@@ -19,9 +25,10 @@ pub(crate) fn run<C: InstantClient>(
     site: &Site,
     parsed: &ParsedRequest<'_>,
     (root, routed): (usize, Routed),
+    is_lookup: bool,
 ) -> InstantOutcome<BegunStep> {
     let request = &parsed.received.request;
-    let go_on = |file| InstantOutcome::Step((State::Receive, Step::Files { root, file }, Outcome::NONE));
+    let go_on = |file| InstantOutcome::Step((State::Receive, Step::Files { root, file, is_lookup }, Outcome::NONE));
     let now = core.clock().at(parsed.moment);
     let file = match site.files.table.get(root, request.path, now.mono_ms) {
         KnownFile::Current(file) if !parsed.is_conditional() => file,
@@ -40,4 +47,20 @@ pub(crate) fn run<C: InstantClient>(
     C::Form::number(&mut tail, CONTENT_LENGTH, file.length());
     stored_head::write_end::<C::Form>(&mut tail, site, file.head().fields.view(), (parsed, edits));
     client.send(core, site, &HitResponse::to(parsed), file, InstantHead::Stored { tail: &tail })
+}
+
+/// The same beneath a root with scripts: what one of them has answered and is fresh, or a file.
+#[inline(never)]
+pub(crate) fn of_scripts<C: InstantClient>(
+    client: &mut C,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    parsed: &ParsedRequest<'_>,
+    root: usize,
+    (key, routed): (Key, Routed),
+) -> InstantOutcome<BegunStep> {
+    match instant_hit::of_fresh(client, core, site, parsed, (key, routed)) {
+        Some(answered) => answered,
+        None => run(client, core, site, parsed, (root, routed), true),
+    }
 }

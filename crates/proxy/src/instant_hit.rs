@@ -111,6 +111,53 @@ fn of_shards(
     }
 }
 
+/// Answers by what is stored, fresh and in memory, if anything is. `None`: nothing has been done, and who may have the answer is still open.
+#[inline]
+pub(crate) fn of_fresh(
+    client: &mut impl InstantClient,
+    core: &Rc<Core>,
+    site: &Arc<Site>,
+    parsed: &ParsedRequest<'_>,
+    (key, routed): (Key, Routed),
+) -> Option<InstantOutcome<BegunStep>> {
+    let request = &parsed.received.request;
+    let directives = policy::directives(&site.settings.policy, request, parsed.seen);
+    let now = core.clock().at(parsed.moment);
+    let accepted = match site.compress(routed.backend) {
+        Some(compress) if parsed.seen.has(FieldName::AcceptEncoding) => {
+            if dictionary_offer::is_made(compress, parsed.seen) {
+                return None;
+            }
+            core.codings.accepted(request.fields)
+        }
+        _ => AcceptedCodings::default(),
+    };
+    let mut hot = core.hot.borrow_mut();
+    if let Some(object) = hot.get(key, accepted, request)
+        && object.freshness(now, &directives) == Freshness::Fresh
+    {
+        core.edges.take(State::Receive, State::Lookup);
+        prefetch(object);
+        return Some(answer(client, core, (site, routed), parsed, object, now));
+    }
+    drop(hot);
+    let object = core.shared.cache.find(key, request)?;
+    if object.freshness(now, &directives) != Freshness::Fresh || object.body().on_disk().is_some() {
+        return None;
+    }
+    let asked = CodingQuestion { request, seen: parsed.seen, accepted };
+    let CodedHit::Object { object, is_final } =
+        coded_answer::of_hit(core, site.compression_of(routed), &asked, &object)
+    else {
+        return None;
+    };
+    if is_final {
+        core.hot.borrow_mut().remember(key, accepted, &object);
+    }
+    core.edges.take(State::Receive, State::Lookup);
+    Some(answer(client, core, (site, routed), parsed, &object, now))
+}
+
 /// Answers a GET or a HEAD that came before the handshake of TLS was over by what is stored and fresh. Whoever sends it again causes nothing:
 /// no flight begins, nothing is refreshed and no disk is asked. `None`: it has to wait.
 #[cold]

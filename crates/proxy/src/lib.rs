@@ -100,6 +100,7 @@ mod esi_settings;
 mod exchange_opening;
 mod exchanges;
 mod extended_connect;
+mod fastcgi_settings;
 mod fetch;
 mod field_set;
 mod filter_chain;

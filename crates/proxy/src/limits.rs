@@ -68,6 +68,8 @@ pub struct Limits {
     /// All partial request heads together.
     pub partial_heads_bytes_max: usize,
     pub request_body_bytes_max: u64,
+    /// A body that does not say how long it is is read before a FastCGI application is asked, up to so much.
+    pub fastcgi_chunked_body_bytes_max: u64,
     /// Pipelined hits answered before other connections get their turn.
     pub pipelined_hits_max: u32,
     /// Requests on one client connection.
@@ -186,6 +188,7 @@ impl Default for Limits {
             connections_per_client_max: 0,
             partial_heads_bytes_max: 64 << 20,
             request_body_bytes_max: 1 << 40,
+            fastcgi_chunked_body_bytes_max: 1 << 20,
             pipelined_hits_max: 64,
             requests_per_connection_max: u32::MAX,
             request_head_timeout: Duration::from_secs(10),
@@ -359,6 +362,16 @@ pub const VCL_NAME_BYTES_MAX: usize = 127;
 /// be used again.
 pub const GIVEN_UP_BYTES_MAX: usize = 64 << 10;
 pub const GIVEN_UP_WAIT: Duration = Duration::from_secs(1);
+
+/// Scripts of one root that are known for a moment, and how long the path of one may be.
+pub(crate) const SCRIPTS_KNOWN_MAX: usize = 1_024;
+pub(crate) const SCRIPT_PATH_BYTES_KEPT_MAX: usize = 256;
+
+/// What a FastCGI program says beside one answer: so much of it is told in our log.
+pub(crate) const FASTCGI_ERROR_BYTES_MAX: usize = 4 << 10;
+
+/// What a FastCGI program writes beyond the length that it has said of its body is read and forgotten, up to so much.
+pub(crate) const FASTCGI_EXCESS_BYTES_MAX: usize = 64 << 10;
 
 /// Probes under way at once, over all backends.
 pub const PROBES_AT_ONCE_MAX: usize = 256;

@@ -8,6 +8,7 @@
 mod balance;
 mod connecting;
 mod dial;
+mod fastcgi_origin;
 mod greeting;
 mod limits;
 mod origin_error;
@@ -32,6 +33,7 @@ use std::time::Duration;
 use wire::Parties;
 
 pub(crate) use self::dial::DialAddress;
+pub use self::fastcgi_origin::{AwaitsAnswer, FastCgiOrigin};
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
@@ -65,6 +67,7 @@ pub struct Origin {
     tls: TlsClients,
     tls_settings: OriginTls,
     speaks: Speaks,
+    fastcgi: Option<Arc<FastCgiOrigin>>,
     servers: Arc<Servers>,
     resolver: Arc<Resolver>,
 }
@@ -76,12 +79,14 @@ enum Speaks {
     /// As each server agrees to.
     Either,
     Http2,
+    FastCgi,
 }
 
 impl Speaks {
     fn of(settings: &OriginSettings) -> Speaks {
         match settings.http2 {
             // A connection that names one client is for nobody else.
+            _ if settings.fastcgi.is_some() => Speaks::FastCgi,
             true if settings.greeting.proxy_header.is_some() => Speaks::Http1,
             _ if settings.urls.iter().any(|url| matches!(url, OriginUrl::Http2 { .. })) => Speaks::Http2,
             true => Speaks::Either,
@@ -168,8 +173,11 @@ impl Origin {
         servers: Arc<Servers>,
         resolver: Arc<Resolver>,
     ) -> Origin {
+        let name: Arc<str> = settings.name.as_str().into();
+        let fastcgi = settings.fastcgi.as_ref().map(|fastcgi| FastCgiOrigin::new(Arc::clone(&name), fastcgi));
         Origin {
-            name: settings.name.as_str().into(),
+            fastcgi: fastcgi.map(Arc::new),
+            name,
             host: settings.host.clone(),
             declared,
             timeouts: settings.timeouts,
@@ -213,12 +221,23 @@ impl Origin {
     /// May an exchange with it go over HTTP/2?
     #[inline]
     pub fn may_speak_http2(&self) -> bool {
-        self.speaks != Speaks::Http1
+        matches!(self.speaks, Speaks::Either | Speaks::Http2)
     }
 
     /// May it be asked over HTTP/1?
     pub fn may_speak_http1(&self) -> bool {
+        matches!(self.speaks, Speaks::Http1 | Speaks::Either)
+    }
+
+    /// Has an exchange a connection of its own?
+    pub fn may_be_asked_alone(&self) -> bool {
         self.speaks != Speaks::Http2
+    }
+
+    /// What it is asked by, if it speaks FastCGI.
+    #[inline]
+    pub fn fastcgi(&self) -> Option<&Arc<FastCgiOrigin>> {
+        self.fastcgi.as_ref()
     }
 
     /// Until a connection is open, if the request does not say.
@@ -244,7 +263,7 @@ impl Origin {
         self.call(core, Call { reuse, connect_timeout: self.connect_timeout(limits), parties: None }).await
     }
 
-    /// A connection of HTTP/1 for one request: idle, new, or waited for. Dropping the future gives everything back.
+    /// A connection for one request alone: idle, new, or waited for. Dropping the future gives everything back.
     pub async fn call(&self, core: &CoreHandle<'_>, call: Call) -> Result<OriginConnection, OriginError> {
         let turn = self.servers.next_turn();
         if call.reuse == Reuse::Allowed

@@ -35,6 +35,8 @@ pub(crate) enum Verdict {
     Lookup(Key),
     /// A file beneath this root.
     Files(usize),
+    /// The same, or what a script of the root's answers.
+    Scripts(usize, OfScripts),
     /// A command to memcached, by this route.
     Memcached(usize),
     Pass(crate::policy::WhyPassed),
@@ -47,12 +49,31 @@ pub(crate) enum Verdict {
     Program,
 }
 
+/// How what a script answers goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OfScripts {
+    Lookup(Key),
+    Pass(crate::policy::WhyPassed),
+}
+
 impl Verdict {
+    /// Why the store is passed by, for the log.
+    pub(crate) fn why_passed(&self) -> Option<crate::policy::WhyPassed> {
+        match self {
+            Verdict::Pass(why) | Verdict::Scripts(_, OfScripts::Pass(why)) => Some(*why),
+            _ => None,
+        }
+    }
+
     /// The step that it asks for, in the loop.
     pub(crate) fn into_step(self) -> Step {
         match self {
             Verdict::Lookup(_) => Step::Lookup,
-            Verdict::Files(root) => Step::Files { root, file: KnownFile::Nothing },
+            Verdict::Files(root) => Step::Files { root, file: KnownFile::Nothing, is_lookup: false },
+            Verdict::Scripts(root, of) => {
+                let is_lookup = matches!(of, OfScripts::Lookup(_));
+                Step::Files { root, file: KnownFile::Nothing, is_lookup }
+            }
             Verdict::Memcached(route) => Step::Memcached(route),
             Verdict::Pass(_) => Step::Pass,
             Verdict::Pipe => Step::Pipe,
@@ -85,6 +106,9 @@ pub(crate) fn judge(
     let backend = match target {
         Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),
         Some(RouteTarget::Memcached(route)) => site.settings.memcached[route].origin.map(Backend::Origin),
+        Some(RouteTarget::Root(root)) => {
+            site.settings.roots[root].scripts.as_ref().map(|scripts| Backend::Origin(scripts.origin))
+        }
         _ => None,
     };
     let routed = Routed { route: ruling.route, backend, is_bypass: ruling.bypass.is_some() };
@@ -126,7 +150,7 @@ fn answered_by(
         return Verdict::Synth(synth);
     }
     match target {
-        Some(RouteTarget::Root(root)) => {
+        Some(RouteTarget::Root(root)) if site.settings.roots[root].scripts.is_none() => {
             return match files::method_refused(received.request.method) {
                 Some(synth) => Verdict::Synth(synth),
                 None => Verdict::Files(root),
@@ -138,8 +162,34 @@ fn answered_by(
         Some(RouteTarget::Memcached(route)) => return Verdict::Memcached(route),
         Some(RouteTarget::Closed) => return Verdict::Synth(Synth::closed()),
         Some(RouteTarget::Itself) => return Verdict::Synth(Synth::no_route()),
-        Some(RouteTarget::Origin(_)) | None => {}
+        Some(RouteTarget::Origin(_) | RouteTarget::Root(_)) | None => {}
     }
+    let asked = asked_of_origin(core, site, received, client, (target, bypass));
+    match target {
+        Some(RouteTarget::Root(root)) => of_scripts(root, asked),
+        _ => asked,
+    }
+}
+
+/// Any of the files may be a script. CGI knows no other protocol to switch to, and a request that asks for one is answered without.
+fn of_scripts(root: usize, asked: Verdict) -> Verdict {
+    match asked {
+        Verdict::Lookup(key) => Verdict::Scripts(root, OfScripts::Lookup(key)),
+        Verdict::Pass(why) => Verdict::Scripts(root, OfScripts::Pass(why)),
+        Verdict::Pipe => Verdict::Scripts(root, OfScripts::Pass(policy::WhyPassed::Method)),
+        other => other,
+    }
+}
+
+/// What the policy makes of it where an origin may answer.
+#[inline]
+fn asked_of_origin(
+    core: &Core,
+    site: &Site,
+    received: &ReceivedRequest<'_>,
+    client: ClientIdentity,
+    (target, bypass): (Option<RouteTarget>, Option<WhyPassed>),
+) -> Verdict {
     match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
         BuiltinVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         BuiltinVerdict::Purge => Verdict::Purge,

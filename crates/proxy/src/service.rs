@@ -412,7 +412,10 @@ fn check(settings: &Settings) -> Result<(), StartError> {
     }
     let is_nowhere = |route: &RouteSettings| match route.target {
         RouteTarget::Origin(origin) => origin >= settings.origins.len(),
-        RouteTarget::Root(root) => root >= settings.roots.len(),
+        RouteTarget::Root(root) => settings
+            .roots
+            .get(root)
+            .is_none_or(|root| root.scripts.as_ref().is_some_and(|scripts| scripts.origin >= settings.origins.len())),
         RouteTarget::StatusPage(page) => page >= settings.status_pages.len(),
         RouteTarget::Memcached(route) => route >= settings.memcached.len(),
         RouteTarget::Itself => route.rules.answer.is_none(),

@@ -17,6 +17,7 @@ pub use crate::dictionary_paths::DictionaryPaths;
 pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::esi_settings::{EsiPages, EsiSettings};
+pub use crate::fastcgi_settings::{FastCgiSettings, RootScripts};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };
@@ -269,6 +270,8 @@ pub struct RootSettings {
     pub types: BTreeMap<String, String>,
     /// The same for names that say nothing.
     pub default_type: Option<String>,
+    /// Which files are run, and by whom. What is no file is answered by the script of `fallback`.
+    pub scripts: Option<RootScripts>,
 }
 
 /// What is said of the type of an item by the end of its name, as of a file.
@@ -290,6 +293,11 @@ pub enum Listing {
 }
 
 impl RootSettings {
+    /// Is a directory without an index file no answer?
+    pub(crate) fn lists_nothing(&self) -> bool {
+        self.listing == Listing::Off
+    }
+
     /// With what ships.
     pub fn of(directory: PathBuf) -> RootSettings {
         let index = vec!["index.html".to_owned()];
@@ -304,6 +312,7 @@ impl RootSettings {
             listing: Listing::Off,
             types: BTreeMap::new(),
             default_type: None,
+            scripts: None,
         }
     }
 }
@@ -341,6 +350,8 @@ pub struct OriginSettings {
     pub tls: OriginTls,
     /// Servers of its `https://` URLs are asked over HTTP/2 if they agree to it. Those of `h2://` URLs always are.
     pub http2: bool,
+    /// It speaks FastCGI, at `Tcp` and `Unix` URLs.
+    pub fastcgi: Option<FastCgiSettings>,
 }
 
 /// An origin's own, in place of those of `Limits`.

@@ -19,15 +19,20 @@ pub(crate) mod listing_page;
 mod made_codings;
 pub(crate) mod open_file;
 pub(crate) mod open_file_table;
+mod path_meaning;
+pub(crate) mod script_path;
+pub(crate) mod script_table;
 
 use finding::ListingBounds;
 use open_file::CODINGS;
 use open_file_table::OpenFileTable;
+use script_table::ScriptTable;
 
 /// The roots of one configuration, and the files of theirs that are open. A reload begins with none.
 pub(crate) struct StaticFiles {
     pub(crate) roots: Vec<Arc<RootSettings>>,
     pub(crate) table: OpenFileTable,
+    pub(crate) scripts: ScriptTable,
     /// Larger files are sent from where they lie.
     pub(crate) memory_bytes_max: u64,
     pub(crate) listing: ListingBounds,
@@ -48,7 +53,9 @@ impl StaticFiles {
         let all_codings = FILE_CODED_BYTES_MAX * CODINGS.len() as u64;
         let keeps_them = table.keeps(1 + CODINGS.len(), memory_bytes_max + all_codings);
         let compress = keeps_them.then(|| Arc::new(compress.clone()));
+        let check_interval_ms = limits.open_file_check_interval.as_millis() as u64;
+        let scripts = ScriptTable::new(roots.len(), check_interval_ms);
         let roots = roots.iter().cloned().map(Arc::new).collect();
-        StaticFiles { roots, table, memory_bytes_max, listing, compress }
+        StaticFiles { roots, table, scripts, memory_bytes_max, listing, compress }
     }
 }

@@ -1,6 +1,7 @@
 //! The story in memory: requests go in as bytes, answers come out, origins are mocked, and the clock stands still until it is moved. No
 //! socket has a name here, no file is read, and nothing waits: what a step does is said in one sentence and seen in microseconds.
 
+mod asked_over_fastcgi;
 mod bodies_in_slices;
 mod delivery;
 mod edges_taken;
@@ -14,6 +15,7 @@ mod passing;
 mod pipes;
 mod programs;
 mod refusing;
+mod scripts_beneath_a_root;
 mod streams_at_once;
 mod told_by_dictionaries;
 mod what_is_compressed;
@@ -347,6 +349,7 @@ fn mocked_origin() -> OriginSettings {
         greeting: Greeting::default(),
         tls: crate::settings::OriginTls::default(),
         http2: false,
+        fastcgi: None,
     }
 }
 

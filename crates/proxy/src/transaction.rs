@@ -29,6 +29,7 @@ use crate::policy::{self, Policy};
 use crate::send_outcome::End;
 use crate::site::{Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
+use crate::static_files::script_path::ScriptPath;
 use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
 
@@ -88,6 +89,8 @@ pub(crate) enum Step {
     Files {
         root: usize,
         file: KnownFile,
+        /// What a script answers may be stored.
+        is_lookup: bool,
     },
     ErrorPage(Box<error_page::ErrorPage>),
     Admit(Box<admit::Unverified>),
@@ -149,6 +152,8 @@ pub(crate) struct Transaction {
     pub(crate) tls: Option<Arc<TlsFacts>>,
     /// Absent for what we answer ourselves, files too.
     pub(crate) routed: Routed,
+    /// Of a root, by whom the origin is to answer.
+    pub(crate) script: Option<Arc<ScriptPath>>,
     pub(crate) key: Option<Key>,
     pub(crate) directives: RequestDirectives,
     pub(crate) started: Moment,

@@ -1,13 +1,15 @@
 //! The origin's end of one exchange: what a fetch asks of its origin, whatever protocol the origin speaks.
 //!
-//! The counterpart of `downstream`, and as that a closed enum. An exchange over HTTP/1 has a connection of its own while it lasts,
-//! one over HTTP/2 is a stream of a connection that the core shares. What
-//! the request says, and what is made of the answer, is not known here; nor is whether a request that was lost may be sent again.
+//! The counterpart of `downstream`, and as that a closed enum. An exchange over HTTP/1 or FastCGI has a connection of its own while it
+//! lasts, one over HTTP/2 is a stream of a connection that the core shares. What the request says, and what is made of the answer, is not known here; nor is whether a request that was lost may be sent again.
 
 mod block_read;
 pub(crate) mod carriage;
+mod error_stream;
+pub(crate) mod fastcgi_exchange;
 pub(crate) mod http1_exchange;
 pub(crate) mod http2_exchange;
+mod socket_queue;
 mod upstream_tunnel;
 
 use std::io;
@@ -26,6 +28,7 @@ use wire::{Refusal, RequestBody, ResponseBody};
 use crate::core::Core;
 use crate::origin::{CoreHandle, OriginConnection, OriginFailure};
 use crate::reply_head::ReplyHead;
+use crate::upstream::fastcgi_exchange::FastCgiExchange;
 use crate::upstream::http1_exchange::Http1Exchange;
 use crate::upstream::http2_exchange::Http2Exchange;
 
@@ -34,6 +37,7 @@ use crate::upstream::http2_exchange::Http2Exchange;
 pub(crate) enum Upstream {
     Http1(Box<Http1Exchange>),
     Http2(Box<Http2Exchange>),
+    FastCgi(Box<FastCgiExchange>),
 }
 
 /// How answers are read.
@@ -105,6 +109,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.reused,
             Upstream::Http2(exchange) => exchange.stream.reused,
+            Upstream::FastCgi(exchange) => exchange.connection.reused,
         }
     }
 
@@ -113,6 +118,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.ends(),
             Upstream::Http2(exchange) => exchange.stream.ends(),
+            Upstream::FastCgi(exchange) => exchange.connection.ends(),
         }
     }
 
@@ -121,6 +127,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.label(),
             Upstream::Http2(exchange) => exchange.stream.label(),
+            Upstream::FastCgi(exchange) => exchange.connection.label(),
         }
     }
 
@@ -129,6 +136,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.succeeded(),
             Upstream::Http2(exchange) => exchange.stream.succeeded(),
+            Upstream::FastCgi(exchange) => exchange.connection.succeeded(),
         }
     }
 
@@ -137,7 +145,13 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.failed(handle, failure),
             Upstream::Http2(exchange) => exchange.stream.failed(handle, failure),
+            Upstream::FastCgi(exchange) => exchange.connection.failed(handle, failure),
         }
+    }
+
+    /// Does it say itself when it wants a body that its client keeps back? An application over FastCGI has no word for it.
+    pub(crate) fn says_continue(&self) -> bool {
+        !matches!(self, Upstream::FastCgi(_))
     }
 
     /// Is it a stream of HTTP/2?
@@ -151,6 +165,7 @@ impl Upstream {
             Upstream::Http1(exchange) => exchange.connection.into_pool(handle),
             // Its connection is everybody's already.
             Upstream::Http2(exchange) => drop(exchange),
+            Upstream::FastCgi(exchange) => exchange.into_pool(handle),
         }
     }
 }
@@ -161,7 +176,7 @@ impl Upstream {
     pub(crate) fn begin_upload(&mut self, body: RequestBody) {
         match self {
             Upstream::Http1(exchange) => exchange.begin_upload(body),
-            Upstream::Http2(_) => {}
+            Upstream::Http2(_) | Upstream::FastCgi(_) => {}
         }
     }
 
@@ -170,6 +185,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.poll_upload(cx),
             Upstream::Http2(exchange) => exchange.poll_takes_upload(cx),
+            Upstream::FastCgi(exchange) => exchange.poll_upload(cx),
         }
     }
 
@@ -178,6 +194,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.poll_upload(cx),
             Upstream::Http2(exchange) => exchange.poll_uploaded(cx),
+            Upstream::FastCgi(exchange) => exchange.poll_upload(cx),
         }
     }
 
@@ -186,6 +203,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.holds_upload(),
             Upstream::Http2(exchange) => exchange.holds_upload(),
+            Upstream::FastCgi(exchange) => exchange.holds_upload(),
         }
     }
 
@@ -193,6 +211,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.upload(data),
             Upstream::Http2(exchange) => exchange.upload(data),
+            Upstream::FastCgi(exchange) => exchange.upload(data),
         }
     }
 
@@ -200,6 +219,8 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.end_upload(trailers),
             Upstream::Http2(exchange) => exchange.end_upload(trailers),
+            // CGI has no place for trailers.
+            Upstream::FastCgi(exchange) => exchange.end_upload(),
         }
     }
 
@@ -208,6 +229,7 @@ impl Upstream {
             Upstream::Http1(exchange) => exchange.drop_upload(),
             // What is queued goes with its stream.
             Upstream::Http2(_) => {}
+            Upstream::FastCgi(exchange) => exchange.drop_upload(),
         }
     }
 }
@@ -224,6 +246,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.poll_answer(core, terms, cx),
             Upstream::Http2(exchange) => exchange.poll_answer(cx),
+            Upstream::FastCgi(exchange) => exchange.poll_answer(core, terms, cx),
         }
     }
 
@@ -232,6 +255,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.begin_body(framing, limits),
             Upstream::Http2(exchange) => exchange.begin_body(framing),
+            Upstream::FastCgi(exchange) => exchange.begin_body(framing),
         }
     }
 
@@ -248,6 +272,7 @@ impl Upstream {
             (Upstream::Http1(exchange), Some(left)) => exchange.poll_kept(core, cx, left, silence),
             (Upstream::Http1(exchange), None) => exchange.poll_data(core, cx, silence),
             (Upstream::Http2(exchange), _) => exchange.poll_piece(cx, silence),
+            (Upstream::FastCgi(exchange), _) => exchange.poll_data(core, cx, silence),
         }
     }
 
@@ -256,6 +281,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.is_at_end(),
             Upstream::Http2(exchange) => exchange.is_at_end(),
+            Upstream::FastCgi(exchange) => exchange.is_at_end(),
         }
     }
 
@@ -264,6 +290,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.is_clean(),
             Upstream::Http2(_) => true,
+            Upstream::FastCgi(exchange) => exchange.is_clean(),
         }
     }
 
@@ -272,6 +299,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.take_trailers(),
             Upstream::Http2(exchange) => exchange.take_trailers(),
+            Upstream::FastCgi(_) => None,
         }
     }
 
@@ -282,6 +310,7 @@ impl Upstream {
             // A stream is ended without its connection.
             Upstream::Http2(exchange) if exchange.is_at_end() => Rest::Skipped,
             Upstream::Http2(_) => Rest::TooMuch,
+            Upstream::FastCgi(exchange) => exchange.skip_rest(core, left),
         }
     }
 
@@ -290,6 +319,7 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.stream.poll_read_ready(cx),
             Upstream::Http2(_) => Poll::Ready(Ok(())),
+            Upstream::FastCgi(exchange) => exchange.connection.stream.poll_read_ready(cx),
         }
     }
 }

@@ -92,6 +92,7 @@ pub(crate) fn origin_of(
         tls: tls_of(there),
         // No program can say so.
         http2: false,
+        fastcgi: None,
     })
 }
 

@@ -1,4 +1,5 @@
-//! What messages look like in bytes: HTTP/1.1 heads and bodies, HTTP/2 frames, memcached's text protocols, and the PROXY protocol.
+//! What messages look like in bytes: HTTP/1.1 heads and bodies, HTTP/2 frames, FastCGI's records, memcached's text protocols, and the PROXY
+//! protocol.
 //!
 //! Everything here is a function of bytes. `proxy` reads and writes the sockets and asks this crate what the
 //! bytes mean; whatever RFC 9112 or 9113 calls invalid is refused with a stable token and never repaired. How a body is
@@ -28,6 +29,18 @@ mod chunk_encoder;
 mod chunk_reader;
 mod connection_options;
 mod exchange;
+/// FastCGI: a request as records, the records of its answer, and the head of that as CGI has it.
+pub mod fastcgi {
+    mod cgi_head;
+    mod fastcgi_answer;
+    mod fastcgi_request;
+    mod record_head;
+
+    pub use cgi_head::read_cgi_head;
+    pub use fastcgi_answer::{AnswerPart, AnswerReader, EndStatus};
+    pub use fastcgi_request::{RequestWriter, STDIN_END, is_variable_field, stdin_head};
+    pub use record_head::{RECORD_CONTENT_BYTES_MAX, RECORD_HEAD_BYTES, RecordType, record_head};
+}
 mod framing;
 mod head_lines;
 mod hop_by_hop;

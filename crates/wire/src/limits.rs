@@ -90,6 +90,9 @@ pub const MEMCACHED_LINE_BYTES_MAX: usize = 2048;
 /// A memcached's statistics, all lines of them.
 pub const MEMCACHED_LINES_BYTES_MAX: usize = 1 << 20;
 
+/// Records of a FastCGI answer that bring nothing of its output: what a program says on its error stream comes a line at a time.
+pub const FASTCGI_RECORDS_WITHOUT_OUTPUT_MAX: u32 = 1 << 16;
+
 /// The table that a peer's encoder may use for heads that it sends: HPACK's default, which nobody has to announce.
 pub const HPACK_TABLE_BYTES_MAX: usize = 4096;
 

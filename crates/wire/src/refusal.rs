@@ -99,6 +99,21 @@ refusals! {
     RESPONSE_FIELD_TOO_LARGE = 502 "response-field-too-large" by "limits.response_field_bytes_max";
     SWITCHING_UNASKED = 502 "switching-unasked";
 
+    // Only where FastCGI is spoken with an origin: the body of a request, the records of an answer, and the heads that programs write.
+    FASTCGI_VERSION_WRONG = 502 "fastcgi-version-wrong";
+    FASTCGI_ID_WRONG = 502 "fastcgi-id-wrong";
+    FASTCGI_RECORD_UNEXPECTED = 502 "fastcgi-record-unexpected";
+    FASTCGI_END_INVALID = 502 "fastcgi-end-invalid";
+    FASTCGI_BEHIND_END = 502 "fastcgi-behind-end";
+    FASTCGI_STREAM_GOES_ON = 502 "fastcgi-stream-goes-on";
+    FASTCGI_RECORDS_IDLE = 502 "fastcgi-records-idle";
+    FASTCGI_ROLE_UNKNOWN = 502 "fastcgi-role-unknown";
+    CGI_BODY_TOO_LARGE = 413 "cgi-body-too-large" by "limits.fastcgi_chunked_body_bytes_max";
+    CGI_HEAD_MISSING = 502 "cgi-head-missing";
+    CGI_STATUS_INVALID = 502 "cgi-status-invalid";
+    CGI_STATUS_REPEATED = 502 "cgi-status-repeated";
+    CGI_TRANSFER_ENCODING = 502 "cgi-transfer-encoding";
+
     // The PROXY protocol.
     PROXY_HEADER_MISSING = 400 "proxy-header-missing";
     PROXY_HEADER_INVALID = 400 "proxy-header-invalid";

@@ -5,6 +5,8 @@
 
 #[path = "../../../fuzz/src/chunked.rs"]
 mod chunked;
+#[path = "../../../fuzz/src/fastcgi_answer.rs"]
+mod fastcgi_answer;
 #[path = "../../../fuzz/src/hpack_vs_h2.rs"]
 mod hpack_vs_h2;
 #[path = "../../../fuzz/src/http2_connection.rs"]
@@ -49,6 +51,11 @@ fn response_head_keeps_its_laws() {
 #[test]
 fn chunked_keeps_its_laws() {
     check("chunked", chunked::run);
+}
+
+#[test]
+fn fastcgi_answer_keeps_its_laws() {
+    check("fastcgi_answer", fastcgi_answer::run);
 }
 
 #[test]

@@ -63,7 +63,10 @@ pub const SECTIONS: &[SectionDefinition] = &[
         &[group(
             "--- The web servers behind larder: one [origin.NAME] for each; any name will do.",
             origin_keys::ORIGIN,
-        )],
+        ), group(
+            "An application that speaks FastCGI, such as php-fpm. A [[route]] with its name as `origin` beside a `root` is a PHP site. docs/php.md",
+            origin_keys::FASTCGI,
+        ).beside("fastcgi").shown_at("php")],
     ),
     section("origin.NAME.tls", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_TLS)]),
     SectionDefinition { is_one_of_groups: true, ..section("route", true, "route_keys.rs", ROUTE_GROUPS) },
@@ -152,7 +155,7 @@ pub const SECTIONS: &[SectionDefinition] = &[
 const ROUTE_GROUPS: &[KeyGroup] = &[
     group(
         "--- Who answers which request: one [[route]] for each. The most specific host counts, then the longest path. Without any \
-         [[route]] the only origin answers everything. A route has one answerer: origin, root, memcached, stub_status, redirect, respond or closed. docs/routes.md\n\
+         [[route]] the only origin answers everything. A route has one answerer: origin, root, memcached, stub_status, redirect, respond or closed; root and an origin that speaks FastCGI are one. docs/routes.md\n\
          An origin answers, and what it answers may be stored.",
         route_keys::ROUTE,
     ),

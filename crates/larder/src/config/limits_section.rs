@@ -73,6 +73,8 @@ limits! {
     partial_heads_bytes_max => partial_heads_bytes_max: bytes(64 << 10..=ANY);
     /// The body of a request. A larger one is answered 413.
     request_body_bytes_max => request_body_bytes_max: bytes(0..=ANY);
+    /// A request body that does not say its length (chunked) is read before a FastCGI application is asked, up to so much; beyond it 413.
+    fastcgi_chunked_body_bytes_max => fastcgi_chunked_body_bytes_max: bytes(0..=ANY);
     /// Between two reads of a request body.
     request_body_timeout => request_body_timeout: time(true);
     /// What a request body must come with on average, once request_body_timeout was spent waiting. 0: no limit.

@@ -11,6 +11,7 @@ use proxy::settings::{
 
 use super::complaint::Complaint;
 use super::esi_section;
+use super::fastcgi_section;
 use super::memcached_route;
 use super::nearest::nearest;
 use super::presets::{self, Preset};
@@ -50,7 +51,8 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         top.complaints().add(complaint.suggest(suggestion));
     }
     let mut all = Routes::default();
-    if sections.is_empty() && origins.len() == 1 {
+    if let (true, [only]) = (sections.is_empty(), origins) {
+        fastcgi_section::check_only(top, only);
         let rules = Arc::new(for_all.words.over(&RouteRules::default(), ALL_ROUTES));
         all.routes.push(RouteSettings { rules, ..everything(RouteTarget::Origin(0)) });
     }
@@ -218,13 +220,18 @@ fn answerer(
 ) -> Option<RouteTarget> {
     let origin = section.read("origin", |node| origin_named(node, origins));
     let origin_span = section.get("origin").map(|node| node.span());
-    let root = root(section);
+    let mut root = root(section);
+    let asked = origin.map(|origin| (origin, &origins[origin]));
+    let runs_scripts = fastcgi_section::of_route(section, root.as_mut(), asked.as_ref());
+    if let (false, Some((_, asked)), Some(node)) = (root.is_some(), asked, section.get("origin")) {
+        fastcgi_section::check_alone(section, node.span(), asked);
+    }
     let status_page = status_page(section);
     let is_closed = section.read("closed", switch).unwrap_or(false);
     let memcached = memcached_route::read(section);
     let answers_itself = section.get("redirect").is_some() || section.get("respond").is_some();
     // Beside memcached an origin answers what that has not.
-    let has_origin = origin_span.is_some() && memcached.is_none();
+    let has_origin = origin_span.is_some() && memcached.is_none() && !runs_scripts;
     let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed, answers_itself];
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
         let what = "a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed";
@@ -235,7 +242,7 @@ fn answerer(
     let is_off = section.get("stub_status").is_none_or(|node| as_switch(node) == Some(false));
     let has_none = !answerers.contains(&true) && !is_named_wrong && is_off;
     let only = (has_none && origins.len() == 1).then_some(0);
-    if let (false, None, Some(node)) = (has_origin, only, section.get("dictionary_paths")) {
+    if let (false, None, Some(node)) = (has_origin || runs_scripts, only, section.get("dictionary_paths")) {
         let what = "`dictionary_paths` is for routes with an origin";
         section.complaints().add(Complaint::new(node.span(), what, "nothing here is a dictionary"));
     }

@@ -36,15 +36,15 @@ pub fn text() -> String {
         let mut has_header = section.path.is_empty();
         for group in section.groups {
             introduce(&mut out, group);
-            if !has_header || section.is_one_of_groups {
-                out.push_str(&header(section));
+            if !has_header || section.is_one_of_groups || group.shown_at.is_some() {
+                out.push_str(&header(section, group));
                 has_header = true;
             }
-            if let Some(path) = group.shown_at {
+            if let Some(path) = group.shown_at.filter(|_| !is_on(section)) {
                 out.push_str(&format!("#path = \"{path}\" # example\n"));
             }
             let keys = group.keys.iter().filter(|key| !key.shown().is_empty());
-            keys.for_each(|key| setting(&mut out, key, is_on(section)));
+            keys.for_each(|key| setting(&mut out, key, is_on(section) && group.shown_at.is_none()));
         }
     }
     out
@@ -60,10 +60,12 @@ fn is_on(section: &SectionDefinition) -> bool {
     section.path == "origin.NAME"
 }
 
-fn header(section: &SectionDefinition) -> String {
-    match is_on(section) {
-        true => format!("{}\n", section.header().replace("NAME", "site")),
-        false => format!("#{}\n", section.header()),
+/// Of a section whose name is the operator's word, another one for each group.
+fn header(section: &SectionDefinition, group: &KeyGroup) -> String {
+    match (is_on(section), group.shown_at) {
+        (true, Some(name)) => format!("#{}\n", section.header().replace("NAME", name)),
+        (true, None) => format!("{}\n", section.header().replace("NAME", "site")),
+        (false, _) => format!("#{}\n", section.header()),
     }
 }
 

@@ -110,7 +110,13 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
         parse_origin(written)
             .map_err(|why| Complaint::new(node.span(), format!("`{written}` cannot be an origin"), why))
     });
+    let fastcgi = super::fastcgi_section::of_origin(&mut section);
+    let (urls, fastcgi) = match fastcgi {
+        Some((urls, fastcgi)) => (Some(urls), Some(fastcgi)),
+        None => (urls, None),
+    };
     let mut origin = origin_with_defaults(name.to_owned(), urls.clone().unwrap_or_default());
+    origin.fastcgi = fastcgi;
     if let Some(n) = section.read("max_connections", at_least_one) {
         origin.connections_max = n;
     }
@@ -133,7 +139,9 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
     });
     origin.tls = super::origin_tls::read(&mut section, &origin.urls);
     origin.http2 = super::origin_protocol::read(&mut section, &origin.urls);
-    section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
+    if section.get("fastcgi").is_none() {
+        section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
+    }
     if urls.as_ref().is_some_and(Vec::is_empty) && section.get("urls").is_some_and(is_empty_list) {
         let span = section.get("urls").map_or(section.span(), |node| node.span());
         section.complaints().add(Complaint::new(span, format!("the origin `{name}` has no address"), "an empty list"));

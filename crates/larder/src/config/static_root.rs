@@ -73,6 +73,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         listing: listing.unwrap_or(ships.listing),
         types,
         default_type,
+        scripts: None,
         directory: ships.directory,
     })
 }
@@ -81,7 +82,7 @@ fn charset(node: Node<'_>) -> Result<String, Complaint> {
     parsed(node, "charset", "a name such as utf-8 or gbk", |name| is_token(name).then(|| name.to_owned()))
 }
 
-fn is_file_name(name: &str) -> bool {
+pub fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
 }
 

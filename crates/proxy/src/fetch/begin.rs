@@ -21,6 +21,7 @@ use crate::forward::parents::Ways;
 use crate::limits::FETCH_BYTES;
 use crate::origin::Origin;
 use crate::site::{Routed, Site};
+use crate::static_files::script_path::ScriptPath;
 use crate::transaction::synth::{MEMORY_SHORT, Synth};
 use crate::vcl_story::client_state::ClientState;
 
@@ -30,6 +31,8 @@ pub(crate) struct Requester<'a> {
     pub(crate) core: &'a Rc<Core>,
     pub(crate) site: &'a Arc<Site>,
     pub(crate) routed: Routed,
+    /// What is to answer there, where that has been found out.
+    pub(crate) script: Option<&'a Arc<ScriptPath>>,
     pub(crate) head: &'a Rc<RequestHead>,
     /// `None`: something stale is refreshed in the background, for nobody in particular.
     pub(crate) client: Option<ClientIdentity>,
@@ -55,7 +58,8 @@ impl<'a> Requester<'a> {
         head: &'a Rc<RequestHead>,
     ) -> Requester<'a> {
         let (body, expects_continue) = (RequestBody::None, false);
-        Requester { core, site, routed, head, client: None, body, expects_continue, under: Under::Builtin }
+        let under = Under::Builtin;
+        Requester { core, site, routed, script: None, head, client: None, body, expects_continue, under }
     }
 }
 
@@ -94,6 +98,7 @@ impl Fetch {
             core: Rc::clone(core),
             site: Arc::clone(site),
             routed: requester.routed,
+            script: requester.script.cloned(),
             chosen: None,
             parent: None,
             ways: Ways::new(),

@@ -9,6 +9,7 @@ use wire::http2::ErrorCode;
 
 use crate::filter_chain::FilterFault;
 use crate::origin::{Origin, OriginError};
+use crate::static_files::finding::NotShown;
 use crate::upstream::Upstream;
 
 /// The token of a 5xx answer in whose place something stale may be served.
@@ -51,7 +52,8 @@ pub(crate) fn reset(origin: &Origin, upstream: &Upstream, code: ErrorCode) -> Fa
 
 /// It did not work on the request, and not when it was asked again.
 pub(crate) fn unprocessed(origin: &Origin, upstream: &Upstream) -> Failure {
-    let text = says(origin, upstream, "did not take the request (HTTP/2 REFUSED_STREAM or GOAWAY)");
+    let text =
+        says(origin, upstream, "did not take the request (HTTP/2: REFUSED_STREAM or GOAWAY; FastCGI: OVERLOADED)");
     Failure { status: 502, token: "origin-refused-stream", text, remember_ms: REMEMBER_MS }
 }
 
@@ -65,6 +67,24 @@ pub(crate) fn wants_http1(origin: &Origin, upstream: &Upstream) -> Failure {
 pub(crate) fn unsendable(origin: &Origin, refusal: &Refusal) -> Failure {
     let text = format!("origin \"{}\": the request cannot be sent over HTTP/2: {}", origin.name, refusal.token);
     Failure { status: 502, token: "request-not-http2", text: text.into(), remember_ms: 0 }
+}
+
+/// There is no script to be asked, or none that may be.
+pub(crate) fn without_script(origin: &Origin, why: NotShown) -> Failure {
+    let said = match why {
+        NotShown::Absent => "neither the path nor `fallback` of its [[route]] is a script",
+        NotShown::NoRoot => "the directory of its [[route]] cannot be opened (root)",
+        NotShown::Exhausted => "too many files are open (limits.open_files_max, limits.connections_max)",
+        _ => "the script may not be run: it leads out of the root, or cannot be looked at",
+    };
+    let status = match why {
+        NotShown::Absent => 404,
+        NotShown::NoRoot | NotShown::Failed => 500,
+        NotShown::Exhausted => 503,
+        _ => 403,
+    };
+    let text = format!("origin \"{}\": {said}", origin.name).into();
+    Failure { status, token: "script-absent", text, remember_ms: 0 }
 }
 
 /// What came was no HTTP.

@@ -78,6 +78,10 @@ impl Fetch {
 
     /// From Send to a final head: sends the request and reads answers until one is final.
     pub(crate) async fn converse(&mut self, client: &mut ClientLink<'_>) -> Result<OriginReply, Broken> {
+        if let Err(broken) = self.find_script(client).await {
+            self.enter(FetchState::Send);
+            return Err(self.unanswered(broken));
+        }
         loop {
             self.enter(FetchState::Send);
             let sent = send::run(self, client).await;

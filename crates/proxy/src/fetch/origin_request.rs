@@ -117,6 +117,16 @@ impl OriginRequest<'_> {
         }
     }
 
+    /// The fields that a server tells a program of: what it asks for, without those of proxies on the way.
+    pub(super) fn write_server_fields(&self, out: &mut impl HeadSink) {
+        if self.host.is_some() || !self.request.authority.host.is_empty() {
+            self.write_host(out);
+        }
+        self.write_client_fields(out);
+        write_range_and_conditions(self.purpose, out);
+        self.write_capability(out);
+    }
+
     fn write_request_line(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.request.method_text);
         out.push(b' ');
@@ -221,17 +231,21 @@ impl OriginRequest<'_> {
                 forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out)
             });
         }
-        if self.purpose.is_for_many() || self.speaks_esi {
-            // Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
-            let esi = if self.speaks_esi { " ESI/1.0" } else { "" };
-            let capability = format!("{}=\"Surrogate/1.0{esi}\"", self.server_name);
-            out.field(b"Surrogate-Capability", capability.as_bytes());
-        }
+        self.write_capability(out);
         out.field(b"X-Forwarded-Proto", request.scheme.text().as_bytes());
         match fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
             Some(host) => out.field(b"X-Forwarded-Host", host),
             None if request.authority.host.is_empty() => {}
             None => out.field_of("X-Forwarded-Host", |out| request.authority.write_to(out)),
+        }
+    }
+
+    /// Edge Architecture 1.0: origins that know it answer with a Surrogate-Control meant for us.
+    fn write_capability(&self, out: &mut impl HeadSink) {
+        if self.purpose.is_for_many() || self.speaks_esi {
+            let esi = if self.speaks_esi { " ESI/1.0" } else { "" };
+            let capability = format!("{}=\"Surrogate/1.0{esi}\"", self.server_name);
+            out.field(b"Surrogate-Capability", capability.as_bytes());
         }
     }
 

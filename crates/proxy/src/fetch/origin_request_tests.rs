@@ -54,7 +54,7 @@ fn with_request<T>(
         request: received.request.clone(),
         purpose,
         is_program_s: false,
-        client: Some(ClientIdentity::of_peer(Peer([192, 0, 2, 1].into()))),
+        client: Some(ClientIdentity::of_peer(Peer::of(([192, 0, 2, 1], 4_321).into()))),
         parent: None,
         host: None,
         accept_encoding: None,

@@ -49,6 +49,10 @@ pub(crate) async fn run(
     let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client, &mut upstream);
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     let mut interims_count = 0;
+    // Who does not say it has nothing against it.
+    if upload.awaits_continue() && !upstream.says_continue() && !let_upload_come(fetch, client, &mut upload).await {
+        return Err(Lost::for_good(Broken::ClientLeft));
+    }
     loop {
         let event = poll_fn(|cx| {
             match poll_answer(fetch, &mut upstream, cx) {
@@ -99,13 +103,18 @@ pub(crate) async fn run(
             }
             ReplyEvent::ContinueTimeout => {
                 timer = None;
-                upload.release();
-                if !pass_on(fetch, client, &ResponseHead::new(Status(100))).await {
+                if !let_upload_come(fetch, client, &mut upload).await {
                     return lost(Broken::ClientLeft);
                 }
             }
         }
     }
+}
+
+/// Tells the client, which waits for it, to send its body. False: it left.
+async fn let_upload_come(fetch: &Fetch, client: &mut ClientLink<'_>, upload: &mut Upload) -> bool {
+    upload.release();
+    pass_on(fetch, client, &ResponseHead::new(Status(100))).await
 }
 
 fn poll_answer(fetch: &Fetch, upstream: &mut Upstream, cx: &mut Context<'_>) -> Poll<ReplyEvent> {

@@ -67,6 +67,11 @@ async fn write_request(fetch: &Fetch, upstream: &mut Upstream) -> Result<usize, 
             let request = fetch.asked().to_stream(exchange.scheme()).map_err(NoAnswer::Unsendable)?;
             exchange.send(request)
         }
+        Upstream::FastCgi(exchange) => {
+            let records = fetch.asked_of_script();
+            let sent = exchange.send(&records).await;
+            sent.map(|()| records.len()).map_err(|_| NoAnswer::Ended { heard: false })
+        }
     }
 }
 

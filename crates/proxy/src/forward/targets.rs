@@ -129,6 +129,7 @@ pub(super) fn origin_settings(name: String, url: OriginUrl, connections_max: usi
         greeting: Greeting::default(),
         tls: crate::settings::OriginTls::default(),
         http2: false,
+        fastcgi: None,
     }
 }
 

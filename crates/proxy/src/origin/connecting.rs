@@ -33,7 +33,7 @@ impl Origin {
     ) -> Result<Connected, OriginError> {
         match self.servers.urls.is_empty() {
             true => return Err(self.error(None, OriginErrorKind::Nowhere)),
-            false if !http2 && !self.may_speak_http1() => return Err(self.error(None, OriginErrorKind::Http2Only)),
+            false if !http2 && !self.may_be_asked_alone() => return Err(self.error(None, OriginErrorKind::Http2Only)),
             false => {}
         }
         let began = Moment::now();

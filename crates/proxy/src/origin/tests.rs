@@ -140,6 +140,7 @@ fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
         greeting: Greeting::default(),
         tls: crate::settings::OriginTls::default(),
         http2: false,
+        fastcgi: None,
     }
 }
 

@@ -100,6 +100,11 @@ impl Site {
         (meant.login.is_some() && meant.login.as_ref() != login).then_some(WhyRefused::Closed)
     }
 
+    /// Is nobody answered for this path, which means one thing alone?
+    pub(crate) fn closes(&self, request: &Request<'_>, path: &[u8]) -> bool {
+        self.has_guards && self.is_closed(self.routes.find_path(request, path).map(|route| self.routes.at(route)), path)
+    }
+
     /// A directory is closed with any file that may answer for it.
     fn is_closed(&self, route: Option<&RouteSettings>, path: &[u8]) -> bool {
         let Some(route) = route else { return false };

@@ -32,6 +32,19 @@ pub(crate) fn open(root: BorrowedFd<'_>, relative: &[u8], flags: OFlags) -> Resu
     Err(Errno::AGAIN)
 }
 
+/// The same of what the kernel has at hand. EAGAIN: it would have to look at the disk, or does not know the flag (before 5.12).
+pub(crate) fn open_at_hand(root: BorrowedFd<'_>, relative: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    if WALKS.load(Ordering::Relaxed) {
+        return Err(Errno::AGAIN);
+    }
+    let path = if relative.is_empty() { b"." } else { relative };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
+    openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve).map_err(|errno| match errno {
+        Errno::INVAL | Errno::NOSYS | Errno::PERM => Errno::AGAIN,
+        other => other,
+    })
+}
+
 /// One segment after the other, none of which may be a link.
 fn walk(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let (folders, last) = match path.iter().rposition(|&b| b == b'/') {

@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 
 use crate::static_files::beneath;
 use crate::static_files::finding::{self, NotShown};
+use crate::static_files::path_meaning::{self, Reach};
 
 /// One line of a listing. Directories before files, then by the bytes of their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,8 +51,8 @@ pub(crate) fn read(
         }
         // One that went meanwhile is not there any more.
         let Ok(stat) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        let stat = match finding::kind(&stat) {
-            FileType::Symlink => finding::look_at(root, &child(relative, name)).ok(),
+        let stat = match path_meaning::kind(&stat) {
+            FileType::Symlink => path_meaning::look_at(root, &child(relative, name), Reach::Disk).ok(),
             _ => Some(stat),
         };
         entries.extend(stat.and_then(|stat| entry(name, &stat)));
@@ -62,7 +63,7 @@ pub(crate) fn read(
 
 /// `None`: asking for it would be refused.
 fn entry(name: &[u8], stat: &Stat) -> Option<Entry> {
-    let is_file = match finding::kind(stat) {
+    let is_file = match path_meaning::kind(stat) {
         FileType::RegularFile => true,
         FileType::Directory => false,
         _ => return None,

@@ -1,13 +1,12 @@
 //! What a path means beneath a root now, and opening it. Blocks, if the disk does: it runs in a thread for that, never
 //! on a worker.
 //!
-//! Everything is looked at through an `O_PATH` descriptor first, which opens no device, wakes no writer of a FIFO and
-//! waits for nothing; only what is a regular file is opened to be read, and looked at once more.
+//! Everything is looked at first (`path_meaning.rs`); only what is a regular file is opened to be read, and looked at once more.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
+use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use crate::compress_settings::CompressSettings;
@@ -15,7 +14,9 @@ use crate::settings::{Listing, RootSettings};
 use crate::static_files::file_path::FilePath;
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::{CODINGS, Coding, Identity, Named, OpenFile};
-use crate::static_files::{beneath, directory_entries, made_codings};
+use crate::static_files::path_meaning::{PathMeaning, Reach, kind, look_at};
+use crate::static_files::script_path::ScriptPath;
+use crate::static_files::{beneath, directory_entries, made_codings, path_meaning};
 
 /// What there is.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) enum Found {
     Directory,
     /// What is in a directory.
     Listing(Arc<OpenFile>),
+    /// Who answers in place of a file.
+    Script(ScriptPath),
 }
 
 /// Why nothing is shown.
@@ -34,6 +37,8 @@ pub(crate) enum NotShown {
     Unreadable,
     /// A link that leads out of the root, or in a circle.
     LeadsOut,
+    /// The source of a program, or a copy of one.
+    Source,
     /// A device, FIFO or socket.
     NoFile,
     /// A directory without an index file.
@@ -75,24 +80,20 @@ pub(crate) fn find(
     terms: Terms,
     compress: Option<&CompressSettings>,
 ) -> Result<Found, NotShown> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(&settings.directory, flags, Mode::empty()).map_err(|errno| match why(errno) {
-        NotShown::Exhausted => NotShown::Exhausted,
-        _ => NotShown::NoRoot,
-    })?;
+    let root = path_meaning::open_root(settings, Reach::Disk)?;
     let root = root.as_fd();
-    let looked_at = look_at(root, &path.relative)?;
-    let (relative, looked_at) = match kind(&looked_at) {
-        FileType::RegularFile if path.is_directory => return Err(NotShown::Absent),
-        FileType::RegularFile => (path.relative.clone(), looked_at),
-        FileType::Directory if !path.is_directory => return Ok(Found::Directory),
-        FileType::Directory => match (index(settings, root, path), terms.form) {
-            (Err(NotShown::NoIndex), Some(form)) => {
-                return listing(settings, root, (path, &looked_at), known, form, terms);
-            }
-            (found, _) => found?,
-        },
-        _ => return Err(NotShown::NoFile),
+    let (relative, looked_at) = match path_meaning::of(settings, root, path, Reach::Disk)? {
+        PathMeaning::File(relative, looked_at) => (relative, looked_at),
+        PathMeaning::Directory => return Ok(Found::Directory),
+        PathMeaning::Script(script) => return Ok(Found::Script(script)),
+        PathMeaning::NoIndex(directory) => {
+            return match terms.form {
+                Some(form) => listing(settings, root, (path, &directory), known, form, terms),
+                // What is no file is the fallback's to answer, where that is a script.
+                None if settings.scripts.is_some() => Err(NotShown::Absent),
+                None => Err(NotShown::NoIndex),
+            };
+        }
     };
     let encoded = if settings.precompressed { encoded(root, &relative, &looked_at)? } else { Vec::new() };
     if let Some(known) = known.filter(|known| is_same(known, &looked_at, &encoded)) {
@@ -127,7 +128,7 @@ fn is_same(known: &OpenFile, stat: &Stat, encoded: &[(Coding, Stat)]) -> bool {
 fn encoded(root: BorrowedFd<'_>, relative: &[u8], source: &Stat) -> Result<Vec<(Coding, Stat)>, NotShown> {
     let mut found = Vec::new();
     for coding in CODINGS {
-        match look_at(root, &coding.name_of(relative)) {
+        match look_at(root, &coding.name_of(relative), Reach::Disk) {
             Ok(stat) if kind(&stat) == FileType::RegularFile && modified(&stat) >= modified(source) => {
                 found.push((coding, stat));
             }
@@ -140,19 +141,6 @@ fn encoded(root: BorrowedFd<'_>, relative: &[u8], source: &Stat) -> Result<Vec<(
 
 fn modified(stat: &Stat) -> (i64, i64) {
     (stat.st_mtime, stat.st_mtime_nsec)
-}
-
-/// The first of the index files that is there.
-fn index(settings: &RootSettings, root: BorrowedFd<'_>, path: &FilePath) -> Result<(Vec<u8>, Stat), NotShown> {
-    for name in &settings.index {
-        let relative = path.child(name);
-        match look_at(root, &relative) {
-            Ok(stat) if kind(&stat) == FileType::RegularFile => return Ok((relative, stat)),
-            Ok(_) | Err(NotShown::Absent) => {}
-            Err(other) => return Err(other),
-        }
-    }
-    Err(NotShown::NoIndex)
 }
 
 /// The listing of a directory: the one that is known, if it would be the same again.
@@ -177,16 +165,6 @@ fn listing(
     }))
 }
 
-pub(crate) fn look_at(root: BorrowedFd<'_>, relative: &[u8]) -> Result<Stat, NotShown> {
-    let opened = beneath::open(root, relative, OFlags::PATH).map_err(why)?;
-    let stat = fstat(&opened).map_err(why)?;
-    match kind(&stat) {
-        // The walk of an old kernel opens a link itself.
-        FileType::Symlink => Err(NotShown::LeadsOut),
-        _ => Ok(stat),
-    }
-}
-
 fn open_regular(root: BorrowedFd<'_>, relative: &[u8]) -> Result<(OwnedFd, Stat), NotShown> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = beneath::open(root, relative, flags).map_err(why)?;
@@ -195,10 +173,6 @@ fn open_regular(root: BorrowedFd<'_>, relative: &[u8]) -> Result<(OwnedFd, Stat)
         FileType::RegularFile => Ok((file, stat)),
         _ => Err(NotShown::NoFile),
     }
-}
-
-pub(crate) fn kind(stat: &Stat) -> FileType {
-    FileType::from_raw_mode(stat.st_mode)
 }
 
 pub(crate) fn why(errno: Errno) -> NotShown {
@@ -216,6 +190,8 @@ pub(crate) fn why(errno: Errno) -> NotShown {
 pub(crate) mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
+
+    use rustix::fs::Mode;
 
     use super::*;
 

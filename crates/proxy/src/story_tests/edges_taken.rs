@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::bodies_in_slices::third_slice_stored;
 use super::files_beneath_a_root::beneath;
 use super::led_by_a_proxy::proxy_of_users;
+use super::scripts_beneath_a_root::{site, with_scripts};
 use super::what_routes_say;
 use super::*;
 use crate::edges::EdgeCounts;
@@ -147,7 +148,8 @@ fn walks() -> Vec<Story> {
     builtin.leave("/leaves", &[]);
     let restarts = Story::vcl("sub vcl_recv { return (restart); }");
     restarts.get("/", &[]);
-    let mut walks = vec![builtin, program, restarts, walk_over_pooled_connections(), walk_to_files()];
+    let mut walks =
+        vec![builtin, program, restarts, walk_over_pooled_connections(), walk_to_files(), walk_to_scripts()];
     walks.extend(walks_over_slices());
     walks.push(walk_through_a_proxy());
     walks.extend(walks_of_users());
@@ -163,6 +165,15 @@ fn walks_over_slices() -> [Story; 2] {
     broken.get("/film", &["Range: bytes=10-12"]);
     broken.leave("/film", &["Range: bytes=0-3"]);
     [served, broken]
+}
+
+fn walk_to_scripts() -> Story {
+    let folder = site("edges-scripts");
+    let story = with_scripts(&folder, |_| {});
+    story.origin([fresh(60, "made"), fresh(60, "made")]);
+    story.get("/index.php", &[]);
+    story.ask("POST /index.php", &[], "a=b");
+    story
 }
 
 fn walk_to_files() -> Story {

@@ -1,5 +1,6 @@
-//! Files: which file beneath a root answers the request, unless it is known already. Looking is done in a thread for
-//! blocking calls, so that a slow disk or a dead network mount holds up nobody but who asked for it.
+//! Files: which file beneath a root answers the request, unless it is known already, or which script of the root's is to answer it. Looking
+//! is done in a thread for blocking calls, so that a slow disk or a dead network mount holds up nobody but who asked for it; only a
+//! script that the kernel knows without asking the disk is found here.
 
 use std::sync::Arc;
 
@@ -14,28 +15,55 @@ use crate::static_files::finding::{self, Found, NotShown, Terms};
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::OpenFile;
 use crate::static_files::open_file_table::KnownFile;
+use crate::static_files::script_path::{self, AtHand, ScriptPath};
 use crate::transaction::deliver::{self, Answer};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction, error_page};
 
-/// The step. `known` is what the table said of the path as it was sent.
-pub(crate) async fn run(tx: &mut Transaction, root: usize, known: KnownFile) -> Step {
+/// The step. `known` is what the table said of the path as it was sent; `is_lookup`: what a script answers may be stored.
+pub(crate) async fn run(tx: &mut Transaction, root: usize, known: KnownFile, is_lookup: bool) -> Step {
+    let found = find(tx, root, known).await;
+    if let Ok(Sought::Script(script)) = found {
+        return run_script(tx, script, is_lookup);
+    }
     tx.outcome.verdict = CacheVerdict::File;
-    match find(tx, root, known).await {
-        Ok(file) => show(tx, file),
+    match found {
+        Ok(Sought::File(file)) => method_refused(tx.head.method).map_or_else(|| show(tx, file), Step::Synth),
+        Ok(Sought::Script(_)) => unreachable!("it has been run"),
         Err(synth) => Step::Synth(synth),
     }
 }
 
-async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Arc<OpenFile>, Synth> {
+/// What answers.
+enum Sought {
+    File(Arc<OpenFile>),
+    Script(Arc<ScriptPath>),
+}
+
+/// The origin of the root is to be asked. A closed path stays closed whatever stands behind it.
+fn run_script(tx: &mut Transaction, script: Arc<ScriptPath>, is_lookup: bool) -> Step {
+    let path = FilePath { relative: script.relative.clone(), is_directory: false };
+    if tx.site.closes(&tx.head.request(), &path.canonical()) {
+        return Step::Synth(Synth::closed());
+    }
+    tx.script = Some(script);
+    if is_lookup { Step::Lookup } else { Step::Pass }
+}
+
+async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Sought, Synth> {
     let files = &tx.site.files;
     let settings = Arc::clone(&files.roots[root]);
     let request = tx.head.request();
     let now = tx.core.now();
-    let path = FilePath::read(request.path, settings.dotfiles).map_err(|why| match why {
-        NoPath::Malformed => Synth::path_malformed(),
-        NoPath::Hidden => absent(),
-    })?;
+    if let Some(script) = files.scripts.get(root, request.path, now.mono_ms) {
+        return Ok(Sought::Script(script));
+    }
+    let path = match FilePath::read(request.path, settings.dotfiles) {
+        Ok(path) => path,
+        Err(NoPath::Malformed) => return Err(Synth::path_malformed()),
+        // No file is shown by that name, and none is run. What it means to a program is that program's to say.
+        Err(NoPath::Hidden) => return fallback(tx, root, &settings).await.filter(Sought::is_script).ok_or_else(absent),
+    };
     let canonical = path.canonical();
     if canonical != request.path && route_of(tx, &canonical) != Some(RouteTarget::Root(root)) {
         // Another spelling is no way round the routes.
@@ -45,16 +73,47 @@ async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Arc<Ope
         KnownFile::Nothing if canonical != request.path => files.table.get(root, &canonical, now.mono_ms),
         known => known,
     };
-    match (look(tx, root, path, known).await, &settings.fallback) {
-        (Err(NotFound::Why(NotShown::Absent)), Some(fallback)) => {
-            // Kept under its own path alone: whoever asks for a thousand names that nobody has fills no table.
-            let path = FilePath::read(fallback.as_bytes(), settings.dotfiles).map_err(|_| absent())?;
-            let known = files.table.get(root, &path.canonical(), now.mono_ms);
-            look(tx, root, path, known).await.map_err(|_| absent())
+    if let (Some(_), KnownFile::Nothing) = (&settings.scripts, &known) {
+        match script_path::at_hand(&settings, &path) {
+            AtHand::Script(script) => return Ok(Sought::Script(known_script(tx, root, &canonical, script))),
+            AtHand::Absent => return fallback(tx, root, &settings).await.ok_or_else(absent),
+            AtHand::Unknown => {}
         }
-        (Err(NotFound::Directory(directory)), _) => Err(Synth::moved(directory.canonical(), request.query)),
-        (Err(NotFound::Why(why)), _) => Err(refused(why)),
-        (Ok(file), _) => Ok(file),
+    }
+    match look(tx, root, path, known).await {
+        Ok(file) => Ok(Sought::File(file)),
+        Err(NotFound::Script(script)) => Ok(Sought::Script(known_script(tx, root, &canonical, script))),
+        Err(NotFound::Why(NotShown::Absent)) => fallback(tx, root, &settings).await.ok_or_else(absent),
+        Err(NotFound::Directory(directory)) => Err(Synth::moved(directory.canonical(), request.query)),
+        Err(NotFound::Why(why)) => Err(refused(why)),
+    }
+}
+
+/// Found, and known for the next who asks by the same path.
+fn known_script(tx: &Transaction, root: usize, path: &[u8], script: ScriptPath) -> Arc<ScriptPath> {
+    let script = Arc::new(script);
+    tx.site.files.scripts.keep(root, path, &script, tx.core.now().mono_ms);
+    script
+}
+
+/// What answers where there is no file. It is kept under its own path alone: whoever asks for a thousand names that nobody has fills no table.
+async fn fallback(tx: &Transaction, root: usize, settings: &RootSettings) -> Option<Sought> {
+    let fallback = settings.fallback.as_ref()?.as_bytes();
+    if let Some(script) = tx.site.files.scripts.get(root, fallback, tx.core.now().mono_ms) {
+        return Some(Sought::Script(script));
+    }
+    let path = FilePath::read(fallback, settings.dotfiles).ok()?;
+    let known = tx.site.files.table.get(root, &path.canonical(), tx.core.now().mono_ms);
+    match look(tx, root, path, known).await {
+        Ok(file) => Some(Sought::File(file)),
+        Err(NotFound::Script(script)) => Some(Sought::Script(known_script(tx, root, fallback, script))),
+        Err(_) => None,
+    }
+}
+
+impl Sought {
+    fn is_script(&self) -> bool {
+        matches!(self, Sought::Script(_))
     }
 }
 
@@ -62,6 +121,8 @@ async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Arc<Ope
 pub(crate) enum NotFound {
     /// It is a directory, which has this path.
     Directory(FilePath),
+    /// It is a script, which is run and not shown.
+    Script(ScriptPath),
     Why(NotShown),
 }
 
@@ -114,6 +175,10 @@ pub(crate) async fn look(
         Ok(Found::Directory) => {
             forget(&canonical);
             Err(NotFound::Directory(FilePath { is_directory: true, ..path }))
+        }
+        Ok(Found::Script(script)) => {
+            forget(&canonical);
+            Err(NotFound::Script(script))
         }
         // Nothing was learnt of the file: what was known of it is better than nothing.
         Err(why @ (NotShown::Exhausted | NotShown::Failed)) => before.ok_or(NotFound::Why(why)),
@@ -179,6 +244,7 @@ fn refused(why: NotShown) -> Synth {
         NotShown::Absent => Synth::file(404, "file-absent", "There is no such file."),
         NotShown::Unreadable => Synth::file(403, "file-unreadable", "This file may not be read."),
         NotShown::LeadsOut => Synth::file(403, "file-outside", "This file may not be read."),
+        NotShown::Source => Synth::file(403, "file-source", "This file may not be read."),
         NotShown::NoFile => Synth::file(403, "file-not-regular", "This is no file."),
         NotShown::NoIndex => {
             Synth::file(403, "index-absent", "This directory has no index file (index of its [[route]]).")

@@ -16,7 +16,7 @@ use crate::limits::TRANSACTION_BYTES;
 use crate::page_budget::PlaceInPage;
 use crate::parsed_request::ParsedRequest;
 use crate::policy::{self, Policy};
-use crate::receive::{Received, Verdict};
+use crate::receive::Received;
 use crate::site::{Routed, Site};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{ActiveRequest, Outcome, Step, Transaction};
@@ -46,7 +46,7 @@ impl ParsedRequest<'_> {
         let site = core.site();
         let request = &self.received.request;
         let mut outcome = outcome;
-        if let Verdict::Pass(why) = found.verdict {
+        if let Some(why) = found.verdict.why_passed() {
             outcome.why = why.token();
         }
         let directives = policy::directives(&site.settings.policy, request, self.seen);
@@ -87,6 +87,7 @@ impl ParsedRequest<'_> {
             client: self.client,
             tls: self.tls.clone(),
             routed,
+            script: None,
             key,
             directives,
             started: self.moment,
@@ -127,6 +128,7 @@ impl Transaction {
             client,
             tls: None,
             routed: Routed::default(),
+            script: None,
             key: None,
             directives: RequestDirectives::default(),
             started: Moment::now(),

@@ -7,7 +7,7 @@ use wire::{ReceivedRequest, RequestBody};
 
 use crate::field_set::FieldSet;
 use crate::policy;
-use crate::receive::{self, Verdict};
+use crate::receive;
 use crate::route_rules::rewritten_request::RewrittenRequest;
 use crate::route_rules::route_verdict::{self, RouteQuestion};
 use crate::transaction::{Step, Transaction};
@@ -39,7 +39,7 @@ pub(crate) fn run(tx: &mut Transaction) -> Step {
     tx.seen = found.seen;
     tx.routed = found.routed;
     tx.directives = policy::directives(&tx.site.settings.policy, &received.request, found.seen);
-    if let Verdict::Pass(why) = found.verdict {
+    if let Some(why) = found.verdict.why_passed() {
         tx.outcome.why = why.token();
     }
     found.verdict.into_step()

@@ -21,6 +21,7 @@ impl<'a> Requester<'a> {
             body: tx.body,
             expects_continue: tx.expects_continue,
             client: Some(tx.client),
+            script: tx.script.as_ref(),
             under: tx.policy.program().map_or(Under::Builtin, Under::Program),
             ..Requester::in_background((&tx.core, &tx.site), tx.routed, &tx.head)
         }

@@ -30,7 +30,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::Pipe => pipe::run(tx, downstream).await,
             Step::Purge => purge::run(tx).await,
             Step::Synth(synth) => synthesis::run(tx, synth),
-            Step::Files { root, file } => files::run(tx, root, file).await,
+            Step::Files { root, file, is_lookup } => files::run(tx, root, file, is_lookup).await,
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
             Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
             Step::Memcached(route) => memcached::run(tx, downstream, route).await,

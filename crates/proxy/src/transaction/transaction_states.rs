@@ -31,7 +31,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 78] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 80] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -56,6 +56,9 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 78] = {
         (Files, Deliver),
         // There is none, it may not be shown, or it is a directory that was asked for without its slash.
         (Files, Synth),
+        // It is a script, or a script answers for it.
+        (Files, Lookup),
+        (Files, Pass),
         (Receive, Memcached),
         (Memcached, Deliver),
         // A miss, a refusal, or nobody who replies.

@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::http2_asking;
 use crate::origin::{Call, Connected, Origin, OriginError};
 use crate::upstream::Upstream;
+use crate::upstream::fastcgi_exchange::FastCgiExchange;
 use crate::upstream::http2_exchange::Http2Exchange;
 
 /// What a request needs of who carries it.
@@ -28,6 +29,10 @@ pub(crate) async fn open(
     carriage: Carriage,
 ) -> Result<Upstream, OriginError> {
     let handle = core.handle();
+    if let Some(fastcgi) = origin.fastcgi() {
+        let connection = origin.call(&handle, call).await?;
+        return Ok(Upstream::FastCgi(Box::new(FastCgiExchange::new(connection, fastcgi))));
+    }
     if carriage == Carriage::Http1 || !origin.may_speak_http2() {
         return origin.call(&handle, call).await.map(Upstream::from);
     }

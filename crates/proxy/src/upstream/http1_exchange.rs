@@ -5,14 +5,13 @@
 //! pins nothing else. What flows into the store is read into its blocks at once (`block_read.rs`).
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use message::Fields;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use wire::limits::{ChunkedLimits, HeadLimits};
 use wire::{BodyDecoder, BodyFraming, Decoded, Refusal, RequestBody, ResponseBody, may_end_now, read_response};
 
@@ -20,6 +19,7 @@ use crate::core::Core;
 use crate::origin::OriginConnection;
 use crate::reply_head::ReplyHead;
 use crate::upstream::block_read::BlockRoom;
+use crate::upstream::socket_queue;
 use crate::upstream::{AnswerTerms, BodyFault, NoAnswer, OriginPiece, Rest, Silence};
 
 #[derive(Debug)]
@@ -70,18 +70,7 @@ impl Http1Exchange {
 impl Http1Exchange {
     /// Writes all of a head, and what may stand behind it.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut sent = 0;
-        poll_fn(|cx| {
-            while sent < bytes.len() {
-                match ready!(Pin::new(&mut self.connection.stream).poll_write(cx, &bytes[sent..])) {
-                    Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Ok(written) => sent += written,
-                    Err(error) => return Poll::Ready(Err(error)),
-                }
-            }
-            Poll::Ready(Ok(()))
-        })
-        .await
+        socket_queue::write_all(&mut self.connection.stream, bytes).await
     }
 
     pub(super) fn begin_upload(&mut self, body: RequestBody) {
@@ -108,18 +97,7 @@ impl Http1Exchange {
 
     /// Ready when the socket has all of it.
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(first) = self.upload.front_mut() {
-            match ready!(Pin::new(&mut self.connection.stream).poll_write(cx, first))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                written => {
-                    let _ = first.split_to(written);
-                    if first.is_empty() {
-                        self.upload.pop_front();
-                    }
-                }
-            }
-        }
-        Poll::Ready(Ok(()))
+        socket_queue::poll_queue(&mut self.connection.stream, &mut self.upload, cx)
     }
 }
 

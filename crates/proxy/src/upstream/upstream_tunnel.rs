@@ -1,4 +1,4 @@
-//! An origin's end of a tunnel: what came behind its head, then bytes as they flow.
+//! An origin's end of a tunnel: what came behind its head, then bytes as they flow. FastCGI has none: its heads never say that there is one.
 
 use std::io;
 use std::pin::Pin;
@@ -18,6 +18,7 @@ impl AsyncRead for Upstream {
                 Pin::new(&mut exchange.connection.stream).poll_read(cx, into)
             }
             Upstream::Http2(exchange) => exchange.poll_read(cx, into),
+            Upstream::FastCgi(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
     }
 }
@@ -27,13 +28,14 @@ impl AsyncWrite for Upstream {
         match self.get_mut() {
             Upstream::Http1(exchange) => Pin::new(&mut exchange.connection.stream).poll_write(cx, bytes),
             Upstream::Http2(exchange) => exchange.poll_write(cx, bytes),
+            Upstream::FastCgi(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Upstream::Http1(exchange) => Pin::new(&mut exchange.connection.stream).poll_flush(cx),
-            Upstream::Http2(_) => Poll::Ready(Ok(())),
+            Upstream::Http2(_) | Upstream::FastCgi(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -41,6 +43,7 @@ impl AsyncWrite for Upstream {
         match self.get_mut() {
             Upstream::Http1(exchange) => Pin::new(&mut exchange.connection.stream).poll_shutdown(cx),
             Upstream::Http2(exchange) => exchange.poll_shutdown(cx),
+            Upstream::FastCgi(_) => Poll::Ready(Ok(())),
         }
     }
 }

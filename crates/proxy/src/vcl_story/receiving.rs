@@ -1,9 +1,6 @@
 //! The step Receive of a program: requests with a body, and restarts. A body that vcl_recv is going to ask for is read first, whole, up to
 //! what the program says it wants, so that it can be sent again by restarts and retries.
 
-use std::future::poll_fn;
-
-use bytes::{Bytes, BytesMut};
 use message::Status;
 use wire::RequestBody;
 
@@ -11,7 +8,6 @@ use crate::answer_head::AnswerHead;
 use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
-use crate::request_body::BodyRead;
 use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
@@ -64,7 +60,7 @@ async fn keep_body(tx: &mut Transaction, downstream: &mut Downstream<'_>, bytes_
     if waits && !is_too_long && !send_continue(tx, downstream).await {
         return Err(Step::client_left(downstream));
     }
-    let read = if is_too_long { Ok(None) } else { read_whole(downstream, bytes_max).await };
+    let read = if is_too_long { Ok(None) } else { downstream.read_whole_body(bytes_max).await };
     let why = match read {
         Ok(Some(body)) => {
             tx.expects_continue = false;
@@ -106,20 +102,4 @@ pub(crate) async fn send_continue(tx: &mut Transaction, downstream: &mut Downstr
 fn unanswered(downstream: &mut Downstream<'_>, why: &'static str) -> Step {
     downstream.cut();
     Step::Log(End::Unanswered(why))
-}
-
-/// `None`: it is longer.
-pub(crate) async fn read_whole(downstream: &mut Downstream<'_>, bytes_max: u64) -> Result<Option<Bytes>, Broken> {
-    let mut body = BytesMut::new();
-    loop {
-        match poll_fn(|cx| downstream.poll_body(cx)).await? {
-            BodyRead::Data(bytes) => {
-                body.extend_from_slice(&bytes);
-                if body.len() as u64 > bytes_max {
-                    return Ok(None);
-                }
-            }
-            BodyRead::End(_) => return Ok(Some(body.freeze())),
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! The keys of `[origin.NAME]` and its `tls`, and of `[resolver]`.
 
-use proxy::settings::OriginSettings;
+use proxy::settings::{FastCgiSettings, OriginSettings};
 
 use crate::config::definition::ValueKind::{Count, List, Map, Switch, Table, Text};
 use crate::config::definition::{COUNT, KeyDefinition, PATH, TIME, V0_1, key};
@@ -79,4 +79,48 @@ pub const RESOLVER: &[KeyDefinition] = &[
     )
     .without("none")
     .example("{ \"app.internal\" = [\"192.0.2.1\", \"192.0.2.2\"] }"),
+];
+
+/// Of an application that speaks FastCGI.
+pub const FASTCGI: &[KeyDefinition] = &[
+    key(
+        V0_1,
+        "fastcgi",
+        List(&Text("unix:/PATH or HOST:PORT")),
+        "Where it listens, or a list. It stands in place of `urls`.",
+    )
+    .without("it speaks HTTP")
+    .required("\"unix:/run/php/php-fpm.sock\""),
+    key(
+        V0_1,
+        "document_root",
+        PATH,
+        "The directory of its scripts, as it sees it. Beside a root it can be left out: then it is that.",
+    )
+    .without("the root of the route")
+    .required("\"/srv/www\""),
+    key(
+        V0_1,
+        "index",
+        Text("the path of a script"),
+        "The script that answers for directories and for what is no file; without a root, for everything.",
+    )
+    .by_default(|| literal::text(&FastCgiSettings::default().index)),
+    key(V0_1, "split_path", List(&Text("a dot, then letters and digits")), "How the names of scripts end.")
+        .by_default(|| literal::texts(FastCgiSettings::default().endings.iter().map(String::as_str))),
+    key(
+        V0_1,
+        "params",
+        Map("the name of a variable, in capitals", &Text("one line of text")),
+        "Variables, in place of those of the same name.",
+    )
+    .without("none")
+    .example("{ APP_ENV = \"prod\" }"),
+    key(
+        V0_1,
+        "keep_alive",
+        Switch,
+        "Keep connections for the next request. Each keeps a process of the application from all others.",
+    )
+    .by_default(|| literal::switch(FastCgiSettings::default().keep_alive)),
 ];

@@ -142,7 +142,11 @@ fn what_the_sample_shows_as_a_default_is_one() {
                 let is_example = setting.mark == Mark::Example && !OF_TLS.contains(&setting.key);
                 setting.table == tried.table && (is_needed || is_tried || with_examples && is_example)
             };
-            let text = file(&sample, |setting| setting.is_on || in_table(setting));
+            // An origin of another kind stands in place of the one that is on, and needs no route.
+            let is_replaced = |setting: &Setting<'_>| {
+                setting.table != tried.table && is_of_origin(&sample, setting) && is_of_origin(&sample, tried)
+            };
+            let text = file(&sample, |setting| setting.is_on && !is_replaced(setting) || in_table(setting));
             read(&instead.map_or(text.clone(), |instead| text.replace(tried.text, instead))).ok().map(shown)
         };
         // Some keys are only read beside another one, which the sample then has as an example.
@@ -159,6 +163,11 @@ fn what_the_sample_shows_as_a_default_is_one() {
             other.iter().all(|other| around(with_examples, Some(other)).is_none()) || changes_it(with_examples);
         assert!(is_read, "`{}` is shown, and nothing changes with it", tried.text);
     }
+}
+
+fn is_of_origin(sample: &str, setting: &Setting<'_>) -> bool {
+    let is_its_header = |other: &Setting<'_>| other.mark == Mark::Header && other.table == setting.table;
+    settings(sample).iter().any(|other| is_its_header(other) && other.text.starts_with("[origin."))
 }
 
 /// Nothing listens elsewhere, and the only [[listen]] is what there is without any.

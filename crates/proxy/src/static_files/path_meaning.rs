@@ -1,0 +1,118 @@
+//! What a path means beneath a root, before anything is opened to be read: a file, a directory, or a script. Everything is looked at
+//! through an `O_PATH` descriptor, which opens no device, wakes no writer of a FIFO and waits for nothing.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+
+use crate::settings::RootSettings;
+use crate::static_files::beneath;
+use crate::static_files::file_path::FilePath;
+use crate::static_files::finding::{NotShown, why};
+use crate::static_files::script_path::{self, ScriptPath};
+
+/// What there is.
+#[derive(Debug)]
+pub(super) enum PathMeaning {
+    /// A regular file of this name, which is no source of a program.
+    File(Vec<u8>, Stat),
+    /// A directory that was asked for without its last slash.
+    Directory,
+    /// A directory in which no index file is.
+    NoIndex(Stat),
+    Script(ScriptPath),
+}
+
+/// How far one goes to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// To the disk: it blocks, if that does.
+    Disk,
+    /// To what the kernel remembers. What it does not is [`NotShown::Failed`].
+    Memory,
+}
+
+/// A root, opened.
+pub(super) fn open_root(settings: &RootSettings, reach: Reach) -> Result<OwnedFd, NotShown> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = match reach {
+        Reach::Disk => rustix::fs::open(&settings.directory, flags, Mode::empty()),
+        Reach::Memory => openat2(CWD, &settings.directory, flags, Mode::empty(), ResolveFlags::CACHED),
+    };
+    opened.map_err(|errno| match why(errno) {
+        NotShown::Exhausted => NotShown::Exhausted,
+        _ => NotShown::NoRoot,
+    })
+}
+
+/// What the path means now.
+pub(super) fn of(
+    settings: &RootSettings,
+    root: BorrowedFd<'_>,
+    path: &FilePath,
+    reach: Reach,
+) -> Result<PathMeaning, NotShown> {
+    if let Some(scripts) = &settings.scripts {
+        let is_file = |relative: &[u8]| match look_at(root, relative, reach) {
+            Ok(stat) => Ok(Some(kind(&stat) == FileType::RegularFile)),
+            Err(NotShown::Absent) => Ok(None),
+            Err(other) => Err(other),
+        };
+        if let Some(script) = script_path::named_by(path, &scripts.endings, is_file)? {
+            return Ok(PathMeaning::Script(script));
+        }
+    }
+    let looked_at = look_at(root, &path.relative, reach)?;
+    let (relative, looked_at) = match kind(&looked_at) {
+        FileType::RegularFile if path.is_directory => return Err(NotShown::Absent),
+        FileType::RegularFile => (path.relative.clone(), looked_at),
+        FileType::Directory if !path.is_directory => return Ok(PathMeaning::Directory),
+        FileType::Directory => match index(settings, root, path, reach)? {
+            Some(found) => found,
+            None => return Ok(PathMeaning::NoIndex(looked_at)),
+        },
+        _ => return Err(NotShown::NoFile),
+    };
+    match &settings.scripts {
+        Some(scripts) if script_path::is_script(&relative, &scripts.endings) => {
+            Ok(PathMeaning::Script(ScriptPath::whole(relative)))
+        }
+        Some(scripts) if script_path::is_source(&relative, &scripts.endings) => Err(NotShown::Source),
+        _ => Ok(PathMeaning::File(relative, looked_at)),
+    }
+}
+
+/// The first of the index files that is there.
+fn index(
+    settings: &RootSettings,
+    root: BorrowedFd<'_>,
+    path: &FilePath,
+    reach: Reach,
+) -> Result<Option<(Vec<u8>, Stat)>, NotShown> {
+    for name in &settings.index {
+        let relative = path.child(name);
+        match look_at(root, &relative, reach) {
+            Ok(stat) if kind(&stat) == FileType::RegularFile => return Ok(Some((relative, stat))),
+            Ok(_) | Err(NotShown::Absent) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn look_at(root: BorrowedFd<'_>, relative: &[u8], reach: Reach) -> Result<Stat, NotShown> {
+    let opened = match reach {
+        Reach::Disk => beneath::open(root, relative, OFlags::PATH),
+        Reach::Memory => beneath::open_at_hand(root, relative, OFlags::PATH),
+    };
+    let stat = fstat(opened.map_err(why)?.as_fd()).map_err(why)?;
+    match kind(&stat) {
+        // The walk of an old kernel opens a link itself.
+        FileType::Symlink => Err(NotShown::LeadsOut),
+        _ => Ok(stat),
+    }
+}
+
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}

@@ -1,0 +1,140 @@
+//! Which script beneath a root a path means, and what of the path is left for it (RFC 3875 §4.1.5, §4.1.13).
+//!
+//! A script is a regular file beneath the root whose name ends like one. Where a path goes on behind it the rest is told to the script;
+//! nothing but a look at the disk says where it ends, so that `/uploads/photo.jpg/x.php` runs nobody's photo.
+
+use std::os::fd::AsFd;
+
+use crate::settings::RootSettings;
+use crate::static_files::file_path::FilePath;
+use crate::static_files::finding::NotShown;
+use crate::static_files::path_meaning::{self, PathMeaning, Reach};
+
+/// A script, and what is asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ScriptPath {
+    /// Beneath the root, without a slash before it.
+    pub(crate) relative: Vec<u8>,
+    /// Of the path what stands behind it: nothing, or what begins with a slash.
+    pub(crate) path_info: Vec<u8>,
+}
+
+/// What stands for sources behind a dot of a name, whoever runs them, and wherever in the name: editors and people who are careful leave
+/// copies called `config.php.bak` and `config.php~`.
+const SOURCES: [&[u8]; 12] =
+    [b"php", b"php3", b"php4", b"php5", b"php6", b"php7", b"php8", b"phps", b"phpt", b"phtml", b"pht", b"phar"];
+/// The same at the end of a name alone.
+const INCLUDED: &[u8] = b"inc";
+
+impl ScriptPath {
+    /// The script and nothing behind it.
+    pub(crate) fn whole(relative: Vec<u8>) -> ScriptPath {
+        ScriptPath { relative, path_info: Vec::new() }
+    }
+}
+
+/// Does the last segment end like the name of a script?
+pub(super) fn is_script(relative: &[u8], endings: &[String]) -> bool {
+    let name = relative.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    endings.iter().any(|ending| {
+        let end = name.len().checked_sub(ending.len()).filter(|at| *at > 0);
+        end.is_some_and(|at| name[at..].eq_ignore_ascii_case(ending.as_bytes()))
+    })
+}
+
+/// Is the last segment the name of a source, or of a copy of one?
+pub(super) fn is_source(relative: &[u8], endings: &[String]) -> bool {
+    let name = relative.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    let word = |part: &[u8]| part.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let of_scripts = || endings.iter().map(|ending| ending.trim_start_matches('.').as_bytes());
+    let is_of_source = |part: &[u8]| {
+        let part = &part[..word(part)];
+        SOURCES.iter().copied().chain(of_scripts()).any(|source| part.eq_ignore_ascii_case(source))
+    };
+    let mut parts = name.split(|&byte| byte == b'.').skip(1);
+    let ends_included = parts.clone().last().is_some_and(|last| last[..word(last)].eq_ignore_ascii_case(INCLUDED));
+    ends_included || parts.any(is_of_source)
+}
+
+/// The first script on the way of the path. `is_file` says of a name whether it is a regular file; `None`: there is nothing, and
+/// so nothing beneath it.
+pub(super) fn named_by(
+    path: &FilePath,
+    endings: &[String],
+    mut is_file: impl FnMut(&[u8]) -> Result<Option<bool>, NotShown>,
+) -> Result<Option<ScriptPath>, NotShown> {
+    let whole = &path.relative;
+    let slashes = whole.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    for end in slashes.chain([whole.len()]) {
+        let relative = &whole[..end];
+        if !is_script(relative, endings) {
+            continue;
+        }
+        match is_file(relative)? {
+            Some(true) => {
+                let mut path_info = whole[end..].to_vec();
+                if path.is_directory {
+                    path_info.push(b'/');
+                }
+                return Ok(Some(ScriptPath { relative: relative.to_vec(), path_info }));
+            }
+            Some(false) => {}
+            None => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// What can be told of a path without waiting for a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AtHand {
+    Script(ScriptPath),
+    /// There is nothing of that name.
+    Absent,
+    /// It is no script, or the disk has to be asked.
+    Unknown,
+}
+
+/// What the kernel remembers of a path.
+pub(crate) fn at_hand(settings: &RootSettings, path: &FilePath) -> AtHand {
+    match look(settings, path, Reach::Memory) {
+        Ok(Some(script)) => AtHand::Script(script),
+        Err(NotShown::Absent) => AtHand::Absent,
+        Ok(None) | Err(_) => AtHand::Unknown,
+    }
+}
+
+/// The script that a path means, or that answers for it, by the disk, for whoever fetches an answer: what is a file by now is answered for as what
+/// is none. Blocks, if the disk does.
+pub(crate) fn of_fetch(settings: &RootSettings, path: &[u8]) -> Result<ScriptPath, NotShown> {
+    let found = match FilePath::read(path, settings.dotfiles) {
+        Ok(path) => look(settings, &path, Reach::Disk),
+        Err(_) => Ok(None),
+    };
+    match found {
+        Ok(Some(script)) => Ok(script),
+        Ok(None) | Err(NotShown::Absent) => fallback(settings)?.ok_or(NotShown::Absent),
+        Err(other) => Err(other),
+    }
+}
+
+/// The script of a path; none where it is something else.
+fn look(settings: &RootSettings, path: &FilePath, reach: Reach) -> Result<Option<ScriptPath>, NotShown> {
+    let root = path_meaning::open_root(settings, reach)?;
+    match path_meaning::of(settings, root.as_fd(), path, reach)? {
+        PathMeaning::Script(script) => Ok(Some(script)),
+        // A directory that is not listed is no file, either.
+        PathMeaning::NoIndex(_) if settings.lists_nothing() => Err(NotShown::Absent),
+        PathMeaning::NoIndex(_) | PathMeaning::Directory | PathMeaning::File(..) => Ok(None),
+    }
+}
+
+fn fallback(settings: &RootSettings) -> Result<Option<ScriptPath>, NotShown> {
+    let Some(fallback) = &settings.fallback else { return Ok(None) };
+    let Ok(path) = FilePath::read(fallback.as_bytes(), settings.dotfiles) else { return Ok(None) };
+    look(settings, &path, Reach::Disk)
+}
+
+#[cfg(test)]
+#[path = "script_path_tests.rs"]
+mod tests;

@@ -1,0 +1,48 @@
+//! What is on its way to an origin that has a connection of its own: written as fast as the socket takes it.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+
+use crate::socket::Socket;
+
+/// Writes all of it.
+pub(super) async fn write_all(socket: &mut Socket, bytes: &[u8]) -> io::Result<()> {
+    let mut sent = 0;
+    poll_fn(|cx| {
+        while sent < bytes.len() {
+            match ready!(Pin::new(&mut *socket).poll_write(cx, &bytes[sent..])) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(written) => sent += written,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    })
+    .await
+}
+
+/// Ready when the socket has all of the queue.
+pub(super) fn poll_queue(
+    socket: &mut Socket,
+    queue: &mut VecDeque<Bytes>,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while let Some(first) = queue.front_mut() {
+        match ready!(Pin::new(&mut *socket).poll_write(cx, first))? {
+            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            written => {
+                let _ = first.split_to(written);
+                if first.is_empty() {
+                    queue.pop_front();
+                }
+            }
+        }
+    }
+    Poll::Ready(Ok(()))
+}

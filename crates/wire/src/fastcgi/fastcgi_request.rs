@@ -1,0 +1,138 @@
+//! A request as records: what begins it, the variables that describe it, and its body in pieces (FastCGI 1.0 §3.4, §5.1, §5.2).
+
+use crate::fastcgi::record_head::{RECORD_CONTENT_BYTES_MAX, RECORD_HEAD_BYTES, RecordType, record_head};
+
+/// The role of a program that answers.
+const RESPONDER: u8 = 1;
+/// FCGI_KEEP_CONN.
+const KEEPS_CONNECTION: u8 = 1;
+
+/// Lengths below this take one byte, others four (§3.4).
+const SHORT_LENGTH_MAX: usize = 127;
+
+/// An empty record of the request's body: it ends there.
+pub const STDIN_END: [u8; RECORD_HEAD_BYTES] = [1, RecordType::Stdin as u8, 0, 1, 0, 0, 0, 0];
+
+/// Writes the head of a request: its beginning, then variable after variable, and its end.
+#[derive(Debug)]
+pub struct RequestWriter<'a> {
+    out: &'a mut Vec<u8>,
+    /// Where the record that is being written begins.
+    record_at: usize,
+}
+
+impl<'a> RequestWriter<'a> {
+    /// `keeps_connection`: the application is asked not to close it behind the answer.
+    pub fn begin(out: &'a mut Vec<u8>, keeps_connection: bool) -> RequestWriter<'a> {
+        out.extend_from_slice(&record_head(RecordType::BeginRequest, 8));
+        let flags = if keeps_connection { KEEPS_CONNECTION } else { 0 };
+        out.extend_from_slice(&[0, RESPONDER, flags, 0, 0, 0, 0, 0]);
+        let record_at = out.len();
+        out.extend_from_slice(&record_head(RecordType::Params, 0));
+        RequestWriter { out, record_at }
+    }
+
+    /// A variable whose value is these parts, one behind the other.
+    pub fn variable(&mut self, name: &[u8], value: &[&[u8]]) {
+        let value_bytes = value.iter().map(|part| part.len()).sum();
+        self.begin_variable(name.len(), value_bytes);
+        self.put(name);
+        value.iter().for_each(|part| self.put(part));
+    }
+
+    /// The variable of a field (RFC 3875 §4.1.18), whose values are made one. False, and nothing is written: the name of the field may not
+    /// become that of a variable, see [`is_variable_field`].
+    pub fn field(&mut self, name: &[u8], value: &[&[u8]]) -> bool {
+        if !is_variable_field(name) {
+            return false;
+        }
+        const PREFIX: &[u8] = b"HTTP_";
+        let value_bytes = value.iter().map(|part| part.len()).sum();
+        self.begin_variable(PREFIX.len() + name.len(), value_bytes);
+        self.put(PREFIX);
+        for &byte in name {
+            self.put(&[if byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }]);
+        }
+        value.iter().for_each(|part| self.put(part));
+        true
+    }
+
+    /// The body follows, by [`stdin_head`] and [`STDIN_END`].
+    pub fn end(mut self) {
+        self.end_record();
+        self.out.extend_from_slice(&record_head(RecordType::Params, 0));
+    }
+
+    /// No application that is in use reads a variable that begins in one record and ends in the next. So that is done only with one that
+    /// fits into none.
+    fn begin_variable(&mut self, name_bytes: usize, value_bytes: usize) {
+        let lengths = length_bytes(name_bytes) + length_bytes(value_bytes);
+        if self.content_bytes() > 0
+            && self.content_bytes() + lengths + name_bytes + value_bytes > RECORD_CONTENT_BYTES_MAX
+        {
+            self.begin_record();
+        }
+        for length in [name_bytes, value_bytes] {
+            match length <= SHORT_LENGTH_MAX {
+                true => self.put(&[length as u8]),
+                false => self.put(&(length as u32 | 1 << 31).to_be_bytes()),
+            }
+        }
+    }
+
+    fn content_bytes(&self) -> usize {
+        self.out.len() - self.record_at - RECORD_HEAD_BYTES
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = RECORD_CONTENT_BYTES_MAX - self.content_bytes();
+            if room == 0 {
+                self.begin_record();
+                continue;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.out.extend_from_slice(now);
+            bytes = later;
+        }
+    }
+
+    fn begin_record(&mut self) {
+        self.end_record();
+        self.record_at = self.out.len();
+        self.out.extend_from_slice(&record_head(RecordType::Params, 0));
+    }
+
+    /// An empty record would be the end of all variables.
+    fn end_record(&mut self) {
+        match self.content_bytes() {
+            0 => self.out.truncate(self.record_at),
+            content_bytes => {
+                let head = record_head(RecordType::Params, content_bytes);
+                self.out[self.record_at..][..RECORD_HEAD_BYTES].copy_from_slice(&head);
+            }
+        }
+    }
+}
+
+fn length_bytes(length: usize) -> usize {
+    if length <= SHORT_LENGTH_MAX { 1 } else { 4 }
+}
+
+/// The head of a piece of the request's body, of at most [`RECORD_CONTENT_BYTES_MAX`] bytes and not empty.
+pub fn stdin_head(bytes: usize) -> [u8; RECORD_HEAD_BYTES] {
+    record_head(RecordType::Stdin, bytes)
+}
+
+/// May a field of this name become a variable? Not one that would be another's once its hyphens are underscores, or whose length and type are
+/// variables of their own; nor `Proxy`: programs take `HTTP_PROXY` for the proxy by which they are to ask others ("httpoxy").
+pub fn is_variable_field(name: &[u8]) -> bool {
+    const NEVER: [&[u8]; 3] = [b"proxy", b"content-length", b"content-type"];
+    !name.is_empty()
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+        && !NEVER.iter().any(|never| name.eq_ignore_ascii_case(never))
+}
+
+#[cfg(test)]
+#[path = "fastcgi_request_tests.rs"]
+mod tests;
