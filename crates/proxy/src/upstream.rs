@@ -24,7 +24,7 @@ use wire::limits::{ChunkedLimits, HeadLimits};
 use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::core::Core;
-use crate::origin::{CoreHandle, OriginConnection, OriginFailure};
+use crate::origin::{Address, CoreHandle, OriginConnection, OriginFailure};
 use crate::reply_head::ReplyHead;
 use crate::upstream::http1_exchange::Http1Exchange;
 use crate::upstream::http2_exchange::Http2Exchange;
@@ -113,6 +113,13 @@ impl Upstream {
         match self {
             Upstream::Http1(exchange) => exchange.connection.ends(),
             Upstream::Http2(exchange) => exchange.stream.ends(),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &Arc<Address> {
+        match self {
+            Upstream::Http1(exchange) => exchange.connection.address(),
+            Upstream::Http2(exchange) => exchange.stream.address(),
         }
     }
 

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 /// Addresses tried for one request before its client is told that the origin is not there.
 pub const DIAL_ATTEMPTS_MAX: usize = 3;
+/// Whoever comes back gets so many thousandths of its share at least, or it would never be seen to answer.
+pub const SLOW_PERMILLE_MIN: u32 = 50;
+/// Turns in a round of addresses of different weights, and one more for each that weighs very little.
+pub const TURNS_MAX: u64 = 1 << 14;
 /// Where several addresses are tried beside one another, each is alone for so long (RFC 8305 §8 recommends it).
 pub const DIAL_HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses taken from one name.

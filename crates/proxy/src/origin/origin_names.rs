@@ -151,22 +151,22 @@ impl OriginNames {
         };
     }
 
-    /// Every place the URLs stand for now, in their order, each once.
-    pub fn places(&self) -> Vec<DialAddress> {
+    /// Every place the URLs stand for now, in their order, each once, and which URL it is that stands for it.
+    pub fn places(&self) -> Vec<(DialAddress, usize)> {
         let mut places = Vec::new();
-        for part in &self.parts {
+        for (url, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Fixed(place) => places.push(place.clone()),
+                Part::Fixed(place) => places.push((place.clone(), url)),
                 Part::Forbidden(_) => {}
                 Part::Named(name) => {
-                    let place = |&ip| name.spoken.at(SocketAddr::new(ip, name.port));
+                    let place = |&ip| (name.spoken.at(SocketAddr::new(ip, name.port)), url);
                     places.extend(name.addresses.iter().map(place));
                 }
             }
         }
         #[allow(clippy::mutable_key_type, reason = "a mocked place is told by its name, which does not change")]
         let mut seen = HashSet::new();
-        places.retain(|place| seen.insert(place.clone()));
+        places.retain(|(place, _)| seen.insert(place.clone()));
         places
     }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     fn check(names: &OriginNames, expect: &[&str]) {
-        assert_eq!(names.places().iter().map(DialAddress::to_string).collect::<Vec<_>>(), expect);
+        assert_eq!(names.places().iter().map(|(place, _)| place.to_string()).collect::<Vec<_>>(), expect);
     }
 
     #[test]
