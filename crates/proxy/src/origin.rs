@@ -23,6 +23,7 @@ mod origin_set;
 mod origin_status;
 mod resolver;
 mod servers;
+mod service_name;
 mod shared_connections;
 mod staggered_dial;
 #[cfg(test)]

@@ -11,6 +11,8 @@ pub const SLOW_PERMILLE_MIN: u32 = 50;
 pub const TURNS_MAX: u64 = 1 << 14;
 /// Where several addresses are tried beside one another, each is alone for so long (RFC 8305 §8 recommends it).
 pub const DIAL_HEAD_START: Duration = Duration::from_millis(250);
+/// Records taken from one name of a service; each has a name that is looked up.
+pub const SERVICE_RECORDS_MAX: usize = 32;
 /// Addresses taken from one name.
 pub const ADDRESSES_PER_NAME_MAX: usize = 64;
 /// An answer's time to live is not believed below this: a TTL of 0 would mean a lookup per request.

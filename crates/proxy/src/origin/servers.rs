@@ -17,7 +17,7 @@ use super::dial::DialAddress;
 use super::limits::{SHELVES_MAX, SHELVES_MIN};
 use super::origin_error::Span;
 use super::origin_faults::{FaultCounts, OriginFault};
-use super::origin_names::{NameAnswer, Nameless, OriginNames};
+use super::origin_names::{NameAnswer, NamedPlace, Nameless, OriginNames};
 use super::origin_pool::{Idle, IdleAccount, Oldest};
 use super::origin_queue::{ConnectionSlots, Grant};
 use super::resolver::Resolver;
@@ -355,15 +355,16 @@ impl Servers {
         let (old, terms) = (self.book.load_full(), self.terms.load());
         let window = terms.window();
         let known = |place: &DialAddress| old.addresses.iter().find(|address| address.place == *place).cloned();
-        let member = |(place, url): (DialAddress, usize)| {
-            let known = known(&place);
+        let member = |NamedPlace { at, url, service }: NamedPlace| {
+            let known = known(&at);
             let is_new = known.is_none() && !old.addresses.is_empty();
-            let address = known.unwrap_or_else(|| Arc::new(Address::new(place, self.shelves_count)));
+            let address = known.unwrap_or_else(|| Arc::new(Address::new(at, self.shelves_count)));
             if is_new {
                 address.begin_slowly(now_ms);
             }
             address.set_probed(window.as_ref(), is_new, now_ms, wall_now_ms());
-            let mut share = terms.balance.shares.get(url).copied().unwrap_or_default();
+            let of_url = terms.balance.shares.get(url).copied().unwrap_or_default();
+            let mut share = service.map_or(of_url, |service| service.share(of_url));
             share.weight = address.ordered_weight().unwrap_or(share.weight);
             (address, share)
         };
