@@ -4,11 +4,12 @@
 //! Reading is open to whoever reaches the address; on loopback TCP a Host that is not loopback's is refused, so that
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
 //! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
-//! stands in `vcl_requests`.
+//! and origins stands in `vcl_requests` and `origin_requests`.
 
 mod admin_request;
 mod metrics_text;
 pub mod observation;
+mod origin_requests;
 mod status_json;
 pub mod vcl_requests;
 
@@ -197,6 +198,7 @@ where
             let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
             act.await.map_err(io::Error::other)?.into_answer(body.head_only)
         }
+        Answer::Origin { request, head_only } => request.act(&admin.proxy).into_answer(head_only),
         answer => answer,
     };
     let bytes = answer.bytes(|| admin.observe(), |ms| admin.proxy.advance_clock(ms));

@@ -22,6 +22,7 @@ pub mod literal;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
+mod origin_balance;
 mod origin_protocol;
 mod origin_tls;
 pub mod presets;

@@ -16,6 +16,10 @@ pub use proxy::limits::{
     EJECTION_TIME_DEFAULT as ORIGIN_EJECTION_TIME_DEFAULT,
 };
 
+/// What one of its URLs may weigh, and how many other addresses a request may be sent to.
+pub const ORIGIN_WEIGHT_MAX: u32 = 1_000;
+pub const ORIGIN_RETRIES_MAX: u32 = 10;
+
 /// With `disk_sendfile`: smaller bodies come back into memory, where a hit is cheaper than looking where they lie.
 pub const DISK_SENDFILE_MIN: u64 = 128 << 10;
 

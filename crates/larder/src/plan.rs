@@ -8,9 +8,9 @@ use acme::NameSet;
 use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
-    CompressSettings, EsiSettings, EvictionChoice, ForwardSettings, Greeting, ListenAddress, ListenMode,
-    ListenerSettings, LogFormat, Network, OriginSettings, OriginTimeouts, OriginTls, OriginUrl, PolicySettings,
-    ResolverSettings, RootSettings, RouteSettings, RouteTarget, Settings, VclParameters,
+    BalanceSettings, CompressSettings, EsiSettings, EvictionChoice, ForwardSettings, Greeting, ListenAddress,
+    ListenMode, ListenerSettings, LogFormat, Network, OriginSettings, OriginTimeouts, OriginTls, OriginUrl,
+    PolicySettings, ResolverSettings, RetrySettings, RootSettings, RouteSettings, RouteTarget, Settings, VclParameters,
 };
 
 use crate::acme_plan::{AcmePlan, AcmeSettings};
@@ -232,6 +232,9 @@ pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSetting
         queue_timeout: limits::ORIGIN_QUEUE_TIMEOUT_DEFAULT,
         ejection_failures: limits::ORIGIN_EJECTION_FAILURES_DEFAULT,
         ejection_time: limits::ORIGIN_EJECTION_TIME_DEFAULT,
+        balance: BalanceSettings::default(),
+        probe: None,
+        retries: RetrySettings::default(),
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),

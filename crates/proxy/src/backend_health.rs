@@ -35,7 +35,7 @@ impl HealthOrder {
     }
 }
 
-/// The health of one backend of one program.
+/// The health of one backend of one program, or of one address of an origin.
 #[derive(Debug)]
 pub(crate) struct BackendHealth {
     /// By probes, packed as [`Health::pack`] does.
@@ -43,6 +43,18 @@ pub(crate) struct BackendHealth {
     /// By an operator, packed the same way; 0: nothing was ordered.
     ordered: AtomicU64,
     probes: Option<Mutex<ProbeRecord>>,
+}
+
+/// What its probes have brought, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeStatus {
+    pub good: u32,
+    pub threshold: u32,
+    pub window: u32,
+    pub probes_count: u64,
+    /// How the last one ended.
+    pub last: String,
+    pub last_took_ms: u64,
 }
 
 /// What the probes of a backend have brought.
@@ -134,6 +146,18 @@ impl BackendHealth {
 
     pub(crate) fn record(&self) -> Option<ProbeRecord> {
         self.probes.as_ref().map(|probes| probes.lock().clone())
+    }
+
+    /// `None` where nobody probes.
+    pub(crate) fn probe_status(&self) -> Option<ProbeStatus> {
+        self.record().map(|record| ProbeStatus {
+            good: record.window.good_count(),
+            threshold: record.window.threshold(),
+            window: record.window.size(),
+            probes_count: record.probes_count,
+            last: record.last,
+            last_took_ms: record.last_took_ms,
+        })
     }
 }
 

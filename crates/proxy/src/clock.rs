@@ -99,6 +99,11 @@ pub fn wall_now_ms() -> u64 {
     Clock::read().at(Moment::now()).wall_ms
 }
 
+/// The time that freshness, and what is known of origins, counts in.
+pub(crate) fn mono_now_ms() -> u64 {
+    Clock::read().at(Moment::now()).mono_ms
+}
+
 /// Moves the clocks of freshness forward; deadlines of connections stay where they are. For tests, behind
 /// `[admin] debug = true`.
 pub fn advance(ms: u64) {

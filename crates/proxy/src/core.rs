@@ -32,6 +32,7 @@ use crate::mailbox::{Mailbox, Message};
 use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
 use crate::origin::{CoreHandle, SharedConnections};
+use crate::prober::Probes;
 use crate::records::RecordSink;
 use crate::route_rules::rate_table::RateTable;
 use crate::route_rules::rewritten_request::RewrittenRequest;
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) cache: Arc<Cache>,
     pub(crate) site: ArcSwap<Site>,
     pub(crate) shelf: VclShelf,
+    /// Of the origins of the configuration.
+    pub(crate) probes: parking_lot::Mutex<Probes>,
     pub(crate) mailboxes: Arc<[Mailbox]>,
     pub(crate) counters: Vec<Arc<CoreCounters>>,
     pub(crate) edges: Vec<Arc<EdgeCounts>>,

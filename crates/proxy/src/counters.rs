@@ -141,12 +141,13 @@ counters! {
     origin_connections_taken_over: Total, "Pooled connections taken from another core";
     origin_requests: Total, "Requests sent to origins";
     origin_bytes_in: Total, "Bytes read from origins";
-    origin_retries: Total, "Requests sent again because a pooled connection had died";
+    origin_retries: Total, "Requests sent again, because a pooled connection had died or to another address";
     origin_errors_resolve: Total, "Origin names that did not resolve";
     origin_errors_connect: Total, "Origin connections refused, failed or timed out";
     origin_errors_first_byte: Total, "Origins that sent no answer in time";
     origin_errors_protocol: Total, "Origins whose answer was not HTTP";
     origin_errors_truncated: Total, "Answers that origins cut short";
+    origin_blamed_answers: Total, "Answers with a status that their address was blamed for (origin.retry_on)";
     origin_errors_busy: Total, "Requests refused because an origin's queue was full or too slow";
     origin_ejections: Total, "Origin addresses left out after failures";
     restarts: Total, "Requests begun anew by a program";

@@ -24,7 +24,7 @@ use crate::fetch::fetch_states::FetchState;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::timeouts::Timeouts;
 use crate::forward::parents::Ways;
-use crate::origin::Origin;
+use crate::origin::{Address, Origin};
 use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
@@ -34,6 +34,7 @@ use crate::stored_head;
 use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
 
+mod affinity;
 pub(crate) mod arrival;
 mod arriving;
 pub(crate) mod begin;
@@ -103,6 +104,8 @@ pub(crate) struct Fetch {
     wants_fresh_connection: bool,
     /// The origin has said that it wants HTTP/1.1.
     wants_http1: bool,
+    /// The addresses of its origin that failed it.
+    failed_at: Vec<Arc<Address>>,
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,
     timeouts: Timeouts,

@@ -5,25 +5,32 @@
 //! It does not know what is sent on a connection. `now_ms` is any clock that only goes forward, the same one in every
 //! call; deadlines count on the runtime's timers.
 
+mod address;
+mod address_order;
 mod balance;
 mod connecting;
 mod dial;
 mod fastcgi_origin;
 mod greeting;
+mod lease;
 mod limits;
 mod origin_error;
+mod origin_faults;
 mod origin_names;
+mod origin_orders;
 mod origin_pool;
 mod origin_queue;
 mod origin_set;
 mod origin_status;
 mod resolver;
 mod servers;
+mod service_name;
 mod shared_connections;
 mod staggered_dial;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tls_clients;
+mod turn_schedule;
 mod whereabouts;
 
 use std::net::SocketAddr;
@@ -32,23 +39,33 @@ use std::time::Duration;
 
 use wire::Parties;
 
+pub use self::address::Address;
+pub use self::address_order::AddressOrder;
+pub use self::balance::{Affinity, token_of};
 pub(crate) use self::dial::DialAddress;
 pub use self::fastcgi_origin::{AwaitsAnswer, FastCgiOrigin};
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
+pub use self::origin_faults::OriginFault;
+pub use self::origin_orders::{AddressChange, UnknownOrigin, WeightOrder};
 pub use self::origin_set::Origins;
 pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
 pub use self::shared_connections::{Opening, SharedConnection, SharedConnections, SharedStream};
 pub use self::whereabouts::Whereabouts;
 
-use self::balance::{Address, Ejection};
+use self::address::Ejection;
+use self::balance::RequestTurn;
+use self::lease::Lease;
 use self::origin_pool::Idle;
 use self::resolver::Resolver;
-use self::servers::{Lease, Servers, Unresolved};
+use self::servers::{Servers, Unresolved};
 use self::tls_clients::TlsClients;
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
 use crate::limits::Limits;
-use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginTls, OriginUrl};
+use crate::settings::{
+    BalanceKind, BalanceSettings, Greeting, HashKey, OriginSettings, OriginTimeouts, OriginTls, OriginUrl,
+    ProbeSettings, RetrySettings, StickyCookie,
+};
 use crate::socket::Socket;
 
 /// One `[origin.NAME]`, or one backend.
@@ -64,6 +81,9 @@ pub struct Origin {
     queue_max: usize,
     queue_timeout: Duration,
     ejection: Ejection,
+    balance: BalanceSettings,
+    probe: Option<ProbeSettings>,
+    retries: RetrySettings,
     tls: TlsClients,
     tls_settings: OriginTls,
     speaks: Speaks,
@@ -130,8 +150,11 @@ pub enum Reuse {
 
 /// What one request wants of its connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct Call<'a> {
     pub reuse: Reuse,
+    pub affinity: Affinity,
+    /// The addresses that failed it.
+    pub avoid: &'a [Arc<Address>],
     /// For looking names up and for each attempt to connect.
     pub connect_timeout: Duration,
     /// For origins that want a PROXY header; `None` where the client has no address, or where there is no client.
@@ -148,6 +171,15 @@ pub enum OriginFailure {
     Protocol,
     /// The answer ended before its end.
     Truncated,
+    /// The answer had a status that its address is blamed for.
+    Status,
+}
+
+impl Call<'_> {
+    /// Of a request that belongs to nobody and was not sent before.
+    pub fn plain(reuse: Reuse, connect_timeout: Duration) -> Call<'static> {
+        Call { reuse, affinity: Affinity::default(), avoid: &[], connect_timeout, parties: None }
+    }
 }
 
 /// An open connection that is ours alone. Dropped, it is closed.
@@ -188,6 +220,9 @@ impl Origin {
                 failures_max: settings.ejection_failures,
                 time_ms: settings.ejection_time.as_millis().try_into().unwrap_or(u64::MAX),
             },
+            balance: settings.balance.clone(),
+            probe: settings.probe.clone(),
+            retries: settings.retries.clone(),
             tls,
             tls_settings: settings.tls.clone(),
             speaks: Speaks::of(settings),
@@ -216,6 +251,36 @@ impl Origin {
     /// The URLs it was configured with.
     pub fn urls(&self) -> &[OriginUrl] {
         &self.servers.urls
+    }
+
+    /// Where else a request goes that one of its addresses failed.
+    #[inline]
+    pub fn retries(&self) -> &RetrySettings {
+        &self.retries
+    }
+
+    /// What of a request says to which address it belongs.
+    #[inline]
+    pub fn hash_key(&self) -> Option<&HashKey> {
+        match &self.balance.kind {
+            BalanceKind::Hash(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn sticky_cookie(&self) -> Option<&StickyCookie> {
+        self.balance.sticky_cookie.as_ref()
+    }
+
+    /// How each of its addresses is probed.
+    pub fn probe(&self) -> Option<&ProbeSettings> {
+        self.probe.as_ref()
+    }
+
+    /// Does anybody serve beside those that failed a request?
+    pub fn serves_beside(&self, avoid: &[Arc<Address>], now_ms: u64) -> bool {
+        self.servers.book().serves_beside(avoid, now_ms)
     }
 
     /// May an exchange with it go over HTTP/2?
@@ -260,14 +325,14 @@ impl Origin {
         reuse: Reuse,
         limits: &Limits,
     ) -> Result<OriginConnection, OriginError> {
-        self.call(core, Call { reuse, connect_timeout: self.connect_timeout(limits), parties: None }).await
+        self.call(core, Call::plain(reuse, self.connect_timeout(limits))).await
     }
 
     /// A connection for one request alone: idle, new, or waited for. Dropping the future gives everything back.
-    pub async fn call(&self, core: &CoreHandle<'_>, call: Call) -> Result<OriginConnection, OriginError> {
-        let turn = self.servers.next_turn();
+    pub async fn call(&self, core: &CoreHandle<'_>, call: Call<'_>) -> Result<OriginConnection, OriginError> {
+        let turn = self.turn(&call);
         if call.reuse == Reuse::Allowed
-            && let Some(connection) = self.take_own(core, turn)
+            && let Some(connection) = self.take_own(core, turn, call.avoid)
         {
             return Ok(connection);
         }
@@ -279,21 +344,35 @@ impl Origin {
     }
 
     /// The same for a request that may go over HTTP/2.
-    pub async fn share(&self, core: &CoreHandle<'_>, call: Call) -> Result<Connected, OriginError> {
-        let turn = self.servers.next_turn();
+    pub async fn share(&self, core: &CoreHandle<'_>, call: Call<'_>) -> Result<Connected, OriginError> {
+        let turn = self.turn(&call);
         Box::pin(self.open(core, turn, call, true)).await
     }
 
-    /// A connection of its own to the address whose turn it is, past limits and queue: how else would one know whether
-    /// an origin answers that is full. It is in no count.
-    pub async fn dial_for_probe(&self, turn: usize, now_ms: u64, timeout: Duration) -> Result<Socket, OriginError> {
+    #[inline]
+    fn turn(&self, call: &Call<'_>) -> RequestTurn {
+        RequestTurn { number: self.servers.next_turn(), affinity: call.affinity }
+    }
+
+    /// The addresses that are to be probed, the one whose turn it is first.
+    pub async fn look_up_for_probe(
+        &self,
+        turn: usize,
+        now_ms: u64,
+        timeout: Duration,
+    ) -> Result<Vec<Arc<Address>>, OriginError> {
         let began = Moment::now();
         let elapsed_ms = move || began.micros_until(Moment::now()) / 1_000;
         let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;
         found.map_err(|nowhere| self.nowhere(nowhere))?;
-        let address = self.servers.book().in_turn(turn).next().cloned();
-        let Some(address) = address else { return Err(self.error(None, OriginErrorKind::Nowhere)) };
-        let call = Call { reuse: Reuse::Fresh, connect_timeout: timeout, parties: None };
+        let addresses: Vec<_> = self.servers.book().in_turn(turn).cloned().collect();
+        if addresses.is_empty() { Err(self.error(None, OriginErrorKind::Nowhere)) } else { Ok(addresses) }
+    }
+
+    /// A connection of its own to an address, past limits and queue: how else would one know whether an origin answers that is full. It
+    /// is in no count.
+    pub async fn dial_for_probe(&self, address: &Address, timeout: Duration) -> Result<Socket, OriginError> {
+        let call = Call::plain(Reuse::Fresh, timeout);
         let dialled = self.dial_and_greet(&address.place, &call, false).await;
         dialled.map_err(|kind| self.error(Some(Arc::clone(&address.label)), kind))
     }
@@ -301,12 +380,12 @@ impl Origin {
     /// The common case: nobody waits, the names are fresh, and a connection to the address whose turn it is lies on
     /// this core's shelf.
     #[inline]
-    fn take_own(&self, core: &CoreHandle<'_>, turn: usize) -> Option<OriginConnection> {
+    fn take_own(&self, core: &CoreHandle<'_>, turn: RequestTurn, avoid: &[Arc<Address>]) -> Option<OriginConnection> {
         let book = self.servers.book();
         if self.servers.slots.waiting() != 0 || core.now_ms >= book.fresh_until_ms {
             return None;
         }
-        let address = book.pick(turn, core.now_ms, &[])?;
+        let address = book.pick(turn, core.now_ms, avoid)?;
         let idle = self.servers.take_own(address, core.core, core.now_ms)?;
         self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
     }
@@ -320,6 +399,18 @@ impl Origin {
         self.error(Some(nowhere.host), kind)
     }
 
+    /// All addresses are out, or went away while we waited.
+    #[cold]
+    fn nobody_to_ask(&self) -> OriginError {
+        let is_gone = self.servers.book().addresses.is_empty();
+        let kind = match is_gone {
+            true => OriginErrorKind::Resolve { why: "no address is left".into() },
+            false => OriginErrorKind::AllOut,
+        };
+        OriginFault::of(&kind).into_iter().for_each(|fault| self.servers.went_wrong(fault));
+        self.error(None, kind)
+    }
+
     #[cold]
     fn error(&self, address: Option<Arc<str>>, kind: OriginErrorKind) -> OriginError {
         OriginError { origin: Arc::clone(&self.name), declared: self.declared, address, kind }
@@ -328,12 +419,14 @@ impl Origin {
 
 /// Of the address that this lease is of.
 fn note_failure(lease: &Lease, ejection: Ejection, core: &CoreHandle<'_>, failure: OriginFailure) {
-    match failure {
-        OriginFailure::FirstByte => core.counters.origin_errors_first_byte.add(1),
-        OriginFailure::Protocol => core.counters.origin_errors_protocol.add(1),
-        OriginFailure::Truncated => core.counters.origin_errors_truncated.add(1),
-    }
-    lease.servers().went_wrong();
+    let (counter, fault) = match failure {
+        OriginFailure::FirstByte => (&core.counters.origin_errors_first_byte, OriginFault::FirstByte),
+        OriginFailure::Protocol => (&core.counters.origin_errors_protocol, OriginFault::Protocol),
+        OriginFailure::Truncated => (&core.counters.origin_errors_truncated, OriginFault::Truncated),
+        OriginFailure::Status => (&core.counters.origin_blamed_answers, OriginFault::Status),
+    };
+    counter.add(1);
+    lease.servers().went_wrong(fault);
     if lease.address().is_some_and(|address| address.failed(ejection, core.now_ms)) {
         core.counters.origin_ejections.add(1);
     }
@@ -374,7 +467,7 @@ impl OriginConnection {
     }
 
     #[inline]
-    fn address(&self) -> &Arc<Address> {
+    pub fn address(&self) -> &Arc<Address> {
         self.lease.address().expect("a connection's lease is of an open one")
     }
 }

@@ -3,7 +3,7 @@
 
 /// Up to 64 results, the newest in the lowest bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ProbeWindow {
+pub struct ProbeWindow {
     results: u64,
     size: u32,
     threshold: u32,
@@ -26,6 +26,11 @@ impl ProbeWindow {
 
     pub(crate) fn is_healthy(&self) -> bool {
         self.good_count() >= self.threshold
+    }
+
+    /// Do both count so many probes, and want so many good ones?
+    pub(crate) fn is_alike(&self, other: &ProbeWindow) -> bool {
+        (self.size, self.threshold) == (other.size, other.threshold)
     }
 
     pub(crate) fn size(&self) -> u32 {

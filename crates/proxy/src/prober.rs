@@ -1,11 +1,13 @@
-//! The prober: asks every backend that wants it, again and again, whether it is well, and writes what it finds into the
-//! backend's health. One thread with a runtime of its own for all programs, made when the first backend is to be probed,
-//! so that probes go on when the workers are busy.
+//! The prober: asks every backend that wants it, and every address of every origin that wants it, again and again, whether it is well,
+//! and writes down what it finds: of a backend, which is one thing to its program, in its health; of an origin, with each address. One
+//! thread with a runtime of its own for all, made when the first is to be probed, so that probes go on when the workers are busy.
 //!
-//! It knows a backend only as an origin to connect to, and of HTTP only the status line: what a probe may ask for is
+//! It knows whom it probes only as an origin to connect to, and of HTTP only the status line: what a probe may ask for is
 //! anything at all.
 
+use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,9 +18,10 @@ use tokio::time::MissedTickBehavior;
 use vcl::typed_program::{Probe, ProbeRequest};
 
 use crate::backend_health::BackendHealth;
-use crate::clock::{Clock, Moment};
+use crate::clock::{Moment, mono_now_ms, wall_now_ms};
 use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_INTERVAL_MIN, PROBES_AT_ONCE_MAX};
-use crate::origin::{Origin, Span};
+use crate::origin::{Address, Origin, Span};
+use crate::settings::ProbeSettings;
 use crate::socket::Socket;
 
 /// Started when it is first needed, ended when it is dropped.
@@ -32,18 +35,36 @@ struct ProberThread {
     _end: oneshot::Sender<()>,
 }
 
-/// One backend to be probed.
+/// One backend or origin to be probed.
 pub(crate) struct Probing {
-    pub(crate) origin: Arc<Origin>,
-    pub(crate) health: Arc<BackendHealth>,
+    origin: Arc<Origin>,
+    probed: ProbeScope,
     request: Vec<u8>,
-    expected_status: u16,
+    expected: Vec<u16>,
     expect_close: bool,
     timeout: Duration,
     interval: Duration,
+    /// What its setting is called.
+    timeout_word: &'static str,
 }
 
-/// The probes of one program. Dropped, they stop.
+/// Of what it is found out whether it is well.
+enum ProbeScope {
+    /// All of it, at the address whose turn it is.
+    Whole(Arc<BackendHealth>),
+    /// Each address for itself.
+    EachAddress,
+}
+
+/// What a probe brought.
+struct ProbeFound {
+    good: bool,
+    /// How it ended, for people.
+    last: String,
+    took_ms: u64,
+}
+
+/// The probes of one program, or of one configuration. Dropped, they stop.
 #[derive(Debug)]
 pub(crate) struct Probes {
     tasks: Vec<AbortHandle>,
@@ -102,27 +123,80 @@ impl Probing {
         Probing {
             request: request_of(probe, origin.host.as_deref().unwrap_or_default()),
             origin: Arc::clone(origin),
-            health: Arc::clone(health),
-            expected_status: probe.expected_status,
+            probed: ProbeScope::Whole(Arc::clone(health)),
+            expected: vec![probe.expected_status],
             expect_close: probe.expect_close,
             timeout: seconds(probe.timeout_s),
             interval: seconds(probe.interval_s).max(PROBE_INTERVAL_MIN),
+            timeout_word: ".timeout",
         }
     }
 
-    /// One probe, to the address whose turn it is. The status, or why there is none.
-    async fn probe(&self, turn: usize) -> Result<u16, String> {
+    /// Of every address of an origin that wants it.
+    pub(crate) fn of_addresses(origin: &Arc<Origin>) -> Option<Probing> {
+        let probe: &ProbeSettings = origin.probe()?;
+        Some(Probing {
+            request: get(&probe.path, &probe.host),
+            origin: Arc::clone(origin),
+            probed: ProbeScope::EachAddress,
+            expected: probe.expected.clone(),
+            expect_close: false,
+            timeout: probe.timeout,
+            interval: probe.interval.max(PROBE_INTERVAL_MIN),
+            timeout_word: "probe.timeout",
+        })
+    }
+
+    /// One round: asks who is to be asked, and writes down what comes.
+    async fn round(&self, turn: usize, at_once: &Semaphore) {
+        let found = self.origin.look_up_for_probe(turn, mono_now_ms(), self.timeout).await.map_err(|e| e.to_string());
+        match (&self.probed, found) {
+            (ProbeScope::Whole(health), Ok(addresses)) => {
+                let Some(found) = self.find_out(&addresses[0], at_once).await else { return };
+                health.note(found.good, found.last, found.took_ms, wall_now_ms());
+            }
+            (ProbeScope::Whole(health), Err(why)) => _ = health.note(false, why, 0, wall_now_ms()),
+            (ProbeScope::EachAddress, Ok(addresses)) => {
+                let mut asked: Vec<_> =
+                    addresses.iter().map(|one| Box::pin(self.probe_address(one, at_once))).collect();
+                poll_fn(|cx| {
+                    asked.retain_mut(|probing| probing.as_mut().poll(cx).is_pending());
+                    if asked.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+                })
+                .await;
+            }
+            // There is nobody to be well or not.
+            (ProbeScope::EachAddress, Err(_)) => {}
+        }
+    }
+
+    async fn probe_address(&self, address: &Address, at_once: &Semaphore) {
+        if let Some(found) = self.find_out(address, at_once).await {
+            address.note_probe(found.good, found.last, found.took_ms, mono_now_ms(), wall_now_ms());
+        }
+    }
+
+    /// `None`: the whole proxy is gone.
+    async fn find_out(&self, address: &Address, at_once: &Semaphore) -> Option<ProbeFound> {
+        let _permit = at_once.acquire().await.ok()?;
+        let began = Moment::now();
+        let outcome = self.probe(address).await;
+        let took_ms = began.micros_until(Moment::now()) / 1_000;
+        let (good, last) = self.judge(outcome);
+        Some(ProbeFound { good, last, took_ms })
+    }
+
+    /// One probe. The status, or why there is none.
+    async fn probe(&self, address: &Address) -> Result<u16, String> {
         let all = async {
-            let now_ms = Clock::read().at(Moment::now()).mono_ms;
-            let mut stream = self.origin.dial_for_probe(turn, now_ms, self.timeout).await.map_err(|e| e.to_string())?;
+            let mut stream = self.origin.dial_for_probe(address, self.timeout).await.map_err(|e| e.to_string())?;
             self.converse(&mut stream).await
         };
+        let (span, word) = (Span(self.timeout), self.timeout_word);
         match tokio::time::timeout(self.timeout, all).await {
             Ok(outcome) => outcome,
-            Err(_) if self.expect_close => {
-                Err(format!("no end of the answer within {} (.timeout, .expect_close)", Span(self.timeout)))
-            }
-            Err(_) => Err(format!("no answer within {} (.timeout)", Span(self.timeout))),
+            Err(_) if self.expect_close => Err(format!("no end of the answer within {span} ({word}, .expect_close)")),
+            Err(_) => Err(format!("no answer within {span} ({word})")),
         }
     }
 
@@ -147,8 +221,11 @@ impl Probing {
     /// Good or not, and how it ended.
     fn judge(&self, outcome: Result<u16, String>) -> (bool, String) {
         match outcome {
-            Ok(status) if status == self.expected_status => (true, status.to_string()),
-            Ok(status) => (false, format!("{status} instead of {}", self.expected_status)),
+            Ok(status) if self.expected.contains(&status) => (true, status.to_string()),
+            Ok(status) => {
+                let expected: Vec<String> = self.expected.iter().map(u16::to_string).collect();
+                (false, format!("{status} instead of {}", expected.join(" or ")))
+            }
             Err(why) => (false, why),
         }
     }
@@ -161,13 +238,7 @@ async fn probe_forever(probing: Probing, mut warm: watch::Receiver<bool>, at_onc
     // Both end with an error only when the program, or the whole proxy, is gone.
     while warm.wait_for(|warm| *warm).await.is_ok() {
         ticks.tick().await;
-        let Ok(permit) = at_once.acquire().await else { return };
-        let began = Moment::now();
-        let outcome = probing.probe(turn).await;
-        drop(permit);
-        let ended = Moment::now();
-        let (good, last) = probing.judge(outcome);
-        probing.health.note(good, last, began.micros_until(ended) / 1_000, Clock::read().at(ended).wall_ms);
+        probing.round(turn, &at_once).await;
         turn += 1;
     }
 }
@@ -175,15 +246,17 @@ async fn probe_forever(probing: Probing, mut warm: watch::Receiver<bool>, at_onc
 /// What is sent. Lines that the program gives end as it says; `.url` makes a request of our own.
 fn request_of(probe: &Probe, host: &str) -> Vec<u8> {
     match &probe.request {
-        ProbeRequest::Url(url) => {
-            format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes()
-        }
+        ProbeRequest::Url(url) => get(url, host),
         ProbeRequest::Lines(lines) => {
             let mut request = lines.join(&b"\r\n"[..]);
             request.extend_from_slice(b"\r\n\r\n");
             request
         }
     }
+}
+
+fn get(url: &str, host: &str) -> Vec<u8> {
+    format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes()
 }
 
 fn ends_head(head: &[u8]) -> bool {

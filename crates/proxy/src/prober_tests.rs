@@ -4,9 +4,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::limits::Limits;
-use crate::origin::Origins;
+use crate::origin::{AddressState, Origins};
 use crate::probe_window::ProbeWindow;
-use crate::settings::ResolverSettings;
+use crate::settings::{OriginUrl, ResolverSettings};
 
 /// The first backend of this text, probed as it says.
 fn probing(attributes: &str, listener: &TcpListener) -> Probing {
@@ -19,6 +19,12 @@ fn probing(attributes: &str, listener: &TcpListener) -> Probing {
     let origins = base.of_backends(&backends, &[]);
     let health = Arc::new(BackendHealth::probed(ProbeWindow::new(1, 1, 0), 0));
     Probing::new(origins.get(0), &health, &program.probes[0])
+}
+
+/// One probe of its only address: good or not, and how it ended.
+async fn outcome(probing: &Probing) -> (bool, String) {
+    let addresses = probing.origin.look_up_for_probe(0, 0, probing.timeout).await.unwrap();
+    probing.judge(probing.probe(&addresses[0]).await)
 }
 
 /// Runs one probe against a server that takes the request and answers so, and closes or not. What the server got, and
@@ -34,8 +40,7 @@ async fn check(attributes: &str, answer: &str, closes: bool, expect: (&str, bool
         let kept: Option<TcpStream> = (!closes).then_some(stream);
         (String::from_utf8(request).unwrap(), kept)
     };
-    let ((request, _kept), outcome) = tokio::join!(serve, probing.probe(0));
-    let (good, last) = probing.judge(outcome);
+    let ((request, _kept), (good, last)) = tokio::join!(serve, outcome(&probing));
     assert_eq!((request.as_str(), good, last.as_str()), expect, "{attributes} {answer:?}");
 }
 
@@ -84,7 +89,7 @@ fn nobody_there_is_not_well() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let probing = probing(".probe = { .url = \"/x\"; .timeout = 60s; }", &listener);
         drop(listener);
-        let (good, last) = probing.judge(probing.probe(0).await);
+        let (good, last) = outcome(&probing).await;
         assert!(!good && last.contains("connect failed"), "{last}");
     });
 }
@@ -94,7 +99,8 @@ fn probes_run_from_the_beginning_and_stop_with_their_program() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let probing = probing(".probe = { .url = \"/x\"; .interval = 1ms; .timeout = 60s; }", &listener);
-        let health = Arc::clone(&probing.health);
+        let ProbeScope::Whole(health) = &probing.probed else { panic!("a backend is probed as a whole") };
+        let health = Arc::clone(health);
         let prober = Prober::default();
         let probes = prober.begin(vec![probing]).unwrap();
         let answer = async || {
@@ -111,5 +117,48 @@ fn probes_run_from_the_beginning_and_stop_with_their_program() {
         while Arc::strong_count(&health) > 1 {
             tokio::task::yield_now().await;
         }
+    });
+}
+
+/// Two addresses, of which one answers what is expected.
+#[test]
+fn each_address_of_an_origin_is_probed_for_itself() {
+    run(async {
+        let (well, sick) =
+            (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let url = |listener: &TcpListener| OriginUrl::Tcp {
+            host: "127.0.0.1".to_owned(),
+            port: listener.local_addr().unwrap().port(),
+        };
+        let probe = ProbeSettings {
+            path: "/health?x".to_owned(),
+            host: "a.test".to_owned(),
+            interval: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
+            window: 3,
+            threshold: 2,
+            initial: 1,
+            expected: vec![200, 204],
+        };
+        let mut settings = crate::origin::tests::origin("shop", vec![url(&well), url(&sick)]);
+        settings.probe = Some(probe);
+        let origins = Origins::new(&crate::origin::tests::settings(vec![settings]), None);
+        let probing = Probing::of_addresses(origins.get(0)).unwrap();
+        let states = || origins.status(0)[0].addresses.iter().map(|address| address.state).collect::<Vec<_>>();
+        assert_eq!(states(), [AddressState::Up; 2], "nothing is known yet");
+        let answer = async |listener: &TcpListener, answer: &[u8]| {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; b"GET /health?x HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n".len()];
+            stream.read_exact(&mut request).await.unwrap();
+            assert!(request.starts_with(b"GET /health?x HTTP/1.1\r\nHost: a.test\r\n"));
+            stream.write_all(answer).await.unwrap();
+        };
+        let at_once = Semaphore::new(1);
+        let (good, bad) = (b"HTTP/1.1 204 No\r\n\r\n", b"HTTP/1.1 500 No\r\n\r\n");
+        tokio::join!(probing.round(0, &at_once), answer(&well, good), answer(&sick, bad));
+        assert_eq!(states(), [AddressState::Up, AddressState::DownByProbe]);
+        let found = origins.status(0)[0].addresses[1].probe.clone().unwrap();
+        assert_eq!((found.good, found.window, found.probes_count), (1, 3, 1));
+        assert_eq!(found.last, "500 instead of 200 or 204");
     });
 }

@@ -13,7 +13,7 @@ use tls::ServerTls;
 use vcl::World;
 
 use crate::accepted::Listener;
-use crate::clock::{Clock, Moment, deadline_now_ms};
+use crate::clock::{Clock, Moment, deadline_now_ms, mono_now_ms};
 use crate::coder_account::CoderAccount;
 use crate::coding_threads::{CodingStatus, CodingThreads};
 use crate::core::Shared;
@@ -32,7 +32,8 @@ use crate::log_sink::LogSink;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::memory_gate::{MemoryGate, MemoryStatus};
 use crate::memory_warden::{self, ProcessMemory};
-use crate::origin::OriginStatus;
+use crate::origin::{AddressChange, OriginStatus, UnknownOrigin};
+use crate::prober::Probes;
 use crate::records::RecordSink;
 use crate::records::expiry_records::ExpiryRecords;
 use crate::route_rules::rate_table::RateTable;
@@ -171,6 +172,7 @@ impl Proxy {
         }
         let memory_bytes_max = settings.memory_bytes_max;
         let mut site = Site::new(settings, &self.instance, Some(&old));
+        let probes = begin_probes(shelf, &site)?;
         let ready = vcl.map(|program| shelf.prepare(program, &site)).transpose().map_err(StartError::Vcl)?;
         let mut changes = shelf.changes();
         site.vcl = match ready {
@@ -189,6 +191,8 @@ impl Proxy {
         self.shared.memory.set_limit(memory_bytes_max);
         self.shared.cache.set_memory(memory_bytes_max);
         self.shared.set_site(site);
+        // Those of the former configuration end with it, whoever still works on it.
+        *self.shared.probes.lock() = probes;
         drop(changes);
         for (settings, address, listeners) in fresh {
             bound.push((settings, address));
@@ -281,6 +285,17 @@ impl Proxy {
         self.shared.site.load().origins.status(Clock::read().at(Moment::now()).mono_ms)
     }
 
+    /// Changes whether, and how much, an address of an origin is asked, or all of its addresses. It holds until it is taken back, through
+    /// reloads that name the address again.
+    pub fn order_origin(
+        &self,
+        origin: &str,
+        address: Option<&str>,
+        change: AddressChange,
+    ) -> Result<(), UnknownOrigin> {
+        self.shared.site.load().origins.order(origin, address, change, mono_now_ms())
+    }
+
     /// How often every edge of the machines was taken, over all cores.
     pub fn edges(&self) -> Vec<Edge> {
         let sum = |pick: &dyn Fn(&EdgeCounts) -> u64| self.shared.edges.iter().map(|core| pick(core)).sum();
@@ -359,11 +374,13 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         vcl.note_site(&site);
         cache.watch_for_bans();
     }
+    let probes = parking_lot::Mutex::new(begin_probes(&shelf, &site)?);
     let coders = CoderAccount::new(site.settings.limits.coding_memory_bytes_max, cache.account());
     Ok(Arc::new(Shared {
         cache,
         site: ArcSwap::new(site),
         shelf,
+        probes,
         mailboxes,
         counters: (0..workers).map(|_| Arc::default()).collect(),
         edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
@@ -385,6 +402,10 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         coders,
         making_manifest: parking_lot::Mutex::default(),
     }))
+}
+
+fn begin_probes(shelf: &VclShelf, site: &Site) -> Result<Probes, StartError> {
+    shelf.probe_origins(&site.origins).map_err(|why| StartError::Thread(std::io::Error::other(why)))
 }
 
 /// What no configuration may ask for.

@@ -11,6 +11,9 @@ use cache::DictionaryBounds;
 use tls::{Authorities, Certificate};
 pub use wire::ProxyVersion;
 
+pub use crate::balance_settings::{
+    BalanceKind, BalanceSettings, HashKey, ProbeSettings, RetrySettings, StickyCookie, UrlShare,
+};
 pub use crate::closed_paths::ClosedPaths;
 pub use crate::compress_settings::{CompressSettings, RouteCompression};
 pub use crate::dictionary_paths::DictionaryPaths;
@@ -342,6 +345,10 @@ pub struct OriginSettings {
     /// Failures in a row after which an address is left out for `ejection_time`.
     pub ejection_failures: u32,
     pub ejection_time: Duration,
+    pub balance: BalanceSettings,
+    /// Each of its addresses is asked whether it is well.
+    pub probe: Option<ProbeSettings>,
+    pub retries: RetrySettings,
     /// The Host to send; `None` forwards the client's.
     pub host: Option<String>,
     pub timeouts: OriginTimeouts,

@@ -26,7 +26,7 @@ use wire::limits::{ChunkedLimits, HeadLimits};
 use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::core::Core;
-use crate::origin::{CoreHandle, OriginConnection, OriginFailure};
+use crate::origin::{Address, CoreHandle, OriginConnection, OriginFailure};
 use crate::reply_head::ReplyHead;
 use crate::upstream::fastcgi_exchange::FastCgiExchange;
 use crate::upstream::http1_exchange::Http1Exchange;
@@ -119,6 +119,14 @@ impl Upstream {
             Upstream::Http1(exchange) => exchange.connection.ends(),
             Upstream::Http2(exchange) => exchange.stream.ends(),
             Upstream::FastCgi(exchange) => exchange.connection.ends(),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &Arc<Address> {
+        match self {
+            Upstream::Http1(exchange) => exchange.connection.address(),
+            Upstream::Http2(exchange) => exchange.stream.address(),
+            Upstream::FastCgi(exchange) => exchange.connection.address(),
         }
     }
 

@@ -15,7 +15,8 @@ use wire::write_way_header;
 use crate::limits::{BACKEND_CONNECTIONS_MAX_DEFAULT, BACKEND_QUEUE_MAX_DEFAULT, BACKEND_QUEUE_TIMEOUT_DEFAULT};
 use crate::limits::{EJECTION_FAILURES_DEFAULT, EJECTION_TIME_DEFAULT};
 use crate::settings::{
-    Greeting, OriginSettings, OriginTimeouts, OriginTls, OriginUrl, ProxyVersion, VclParameters, Verification,
+    BalanceSettings, Greeting, OriginSettings, OriginTimeouts, OriginTls, OriginUrl, ProxyVersion, RetrySettings,
+    VclParameters, Verification,
 };
 
 /// The settings of all backends, in the order of their ids; or everything that keeps them from being used.
@@ -75,6 +76,10 @@ pub(crate) fn origin_of(
         queue_timeout,
         ejection_failures: EJECTION_FAILURES_DEFAULT,
         ejection_time: EJECTION_TIME_DEFAULT,
+        balance: BalanceSettings::default(),
+        // A program's probes are about the backend, whatever its addresses.
+        probe: None,
+        retries: RetrySettings::default(),
         host: Some(host_header(endpoint)),
         timeouts: OriginTimeouts {
             connect: duration(endpoint.connect_timeout_s.or(there.connect_timeout_s)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cache::BanEntry;
 
-use crate::backend_health::{BackendHealth, HealthOrder};
+use crate::backend_health::{BackendHealth, HealthOrder, ProbeStatus};
 use crate::clock::{Clock, Moment};
 use crate::origin::OriginStatus;
 use crate::service::Proxy;
@@ -39,18 +39,6 @@ pub struct BackendStatus {
     pub ordered: HealthOrder,
     /// Absent where nobody probes.
     pub probe: Option<ProbeStatus>,
-}
-
-/// What the probes of a backend have brought.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProbeStatus {
-    pub good: u32,
-    pub threshold: u32,
-    pub window: u32,
-    pub probes_count: u64,
-    /// How the last one ended, for people.
-    pub last: String,
-    pub last_took_ms: u64,
 }
 
 /// A ban at one moment.
@@ -167,14 +155,7 @@ impl Proxy {
 fn backends_status(vcl: &VclSite, now_ms: u64) -> Vec<BackendStatus> {
     let status = |(origin, health): (OriginStatus, Arc<BackendHealth>)| {
         let found = health.read();
-        let probe = health.record().map(|record| ProbeStatus {
-            good: record.window.good_count(),
-            threshold: record.window.threshold(),
-            window: record.window.size(),
-            probes_count: record.probes_count,
-            last: record.last,
-            last_took_ms: record.last_took_ms,
-        });
+        let probe = health.probe_status();
         BackendStatus { origin, healthy: found.healthy, changed_ms: found.changed_ms, ordered: health.ordered(), probe }
     };
     vcl.backends(now_ms).into_iter().map(status).collect()

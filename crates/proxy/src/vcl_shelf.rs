@@ -12,7 +12,8 @@ use crate::backend_health::HealthOrder;
 use crate::clock::deadline_now_ms;
 use crate::dry_runner::mocked_origins::Stage;
 use crate::limits::{VCL_LABELS_MAX, VCL_NAME_BYTES_MAX, VCL_PROGRAMS_MAX};
-use crate::prober::Prober;
+use crate::origin::Origins;
+use crate::prober::{Prober, Probes, Probing};
 use crate::site::Site;
 use crate::vcl_site::{Surroundings, VclLabel, VclProgram, VclSite};
 
@@ -61,6 +62,12 @@ impl VclShelf {
 
     pub(crate) fn programs(&self) -> arc_swap::Guard<Arc<Vec<Arc<VclSite>>>> {
         self.programs.load()
+    }
+
+    /// Begins to probe the origins of a configuration. In a dry run nobody is asked anything.
+    pub(crate) fn probe_origins(&self, origins: &Origins) -> Result<Probes, String> {
+        let probed = origins.all().iter().filter(|_| self.stage.is_none()).filter_map(Probing::of_addresses);
+        self.prober.begin(probed.collect())
     }
 
     pub(crate) fn changes(&self) -> MutexGuard<'_, Changes> {

@@ -9,6 +9,7 @@ use wire::limits::HeadLimits;
 use wire::{Persistence, ReceivedRequest, RequestBody, read_request, whole_answer};
 
 use super::observation::Observation;
+use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
 use super::{Rights, is_loopback, metrics_text, status_json};
 
@@ -45,6 +46,11 @@ pub enum Answer {
     Vcl {
         request: VclRequest,
         body: Body,
+    },
+    /// The same about origins.
+    Origin {
+        request: OriginRequest,
+        head_only: bool,
     },
     Json {
         status: u16,
@@ -101,6 +107,13 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    let head_only = request.method == Method::Head;
+    match OriginRequest::of(request) {
+        Ok(wanted) if wanted.changes() && !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(request) => return Answer::Origin { request, head_only },
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     let reads = matches!(request.method, Method::Get | Method::Head);
     let page = match request.path {
         b"/" => Page::Dashboard,
@@ -108,10 +121,10 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/status" => Page::Status,
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "this path takes POST"),
-        _ => return Answer::refusal(404, "there are /, /status, /metrics, /vcl, /backends and /bans"),
+        _ => return Answer::refusal(404, "there are /, /status, /metrics, /origins, /vcl, /backends and /bans"),
     };
     match reads {
-        true => Answer::Page { page, head_only: request.method == Method::Head },
+        true => Answer::Page { page, head_only },
         false => Answer::refusal(405, "this path takes GET"),
     }
 }
@@ -218,7 +231,7 @@ impl Answer {
             }
             Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
             Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
-            Answer::Vcl { .. } => unreachable!("it is done before it is answered"),
+            Answer::Vcl { .. } | Answer::Origin { .. } => unreachable!("it is done before it is answered"),
         };
         let mut fields = vec![
             ("Content-Type", content_type),
@@ -332,6 +345,27 @@ mod tests {
         check_vcl("PUT /vcl/a", &format!("{token}Transfer-Encoding: chunked\r\n"), near, &rights, Err(411));
         check_vcl("PUT /vcl/a", "Content-Length: 7\r\n", near, &rights, Err(403));
         check_vcl("GET /vcl/a", "", near, &rights, Err(405));
+    }
+
+    #[test]
+    fn origins_are_seen_by_all_and_changed_by_those_who_may() {
+        let rights = Rights { token: Some("0123456789abcdef".to_owned()), debug: true, ..Rights::default() };
+        let near = tcp(LOOPBACK);
+        let asked = |line: &str, fields: &str, door: Door| match ask(
+            &format!("{line} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"),
+            door,
+            &rights,
+        ) {
+            Answer::Origin { request, .. } => Ok(request.changes()),
+            Answer::Refusal { status, .. } => Err(status),
+            other => panic!("{line}: {other:?}"),
+        };
+        let (drain, token) = ("POST /origins/shop?set=drain", "Authorization: Bearer 0123456789abcdef\r\n");
+        assert_eq!(asked("GET /origins", "", near), Ok(false));
+        assert_eq!(asked(drain, "", near), Err(403));
+        assert_eq!(asked(drain, token, near), Ok(true));
+        assert_eq!(asked(drain, "", Door::Unix), Ok(true));
+        assert_eq!(asked("POST /origins/shop", token, near), Err(400));
     }
 
     #[test]

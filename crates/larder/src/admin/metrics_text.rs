@@ -3,9 +3,9 @@
 use std::fmt::{self, Display, Write};
 
 use cache::{DiskState, DiskStats};
-use proxy::CodingClassStatus;
 use proxy::counters::{COUNTERS, CounterKind, Histogram};
-use proxy::origin::AddressState;
+use proxy::origin::{AddressState, AddressStatus, OriginFault};
+use proxy::{CodingClassStatus, OriginStatus};
 
 use super::observation::{Latencies, Observation};
 
@@ -238,31 +238,58 @@ impl Page {
     }
 
     fn origins(&mut self, seen: &Observation) {
-        self.family("larder_origin_connections", "gauge", "Connections to an origin");
-        for origin in &seen.origins {
-            self.sample("larder_origin_connections", &[("origin", &origin.name)], origin.connections);
+        type Figure = (&'static str, &'static str, &'static str, fn(&OriginStatus) -> u64);
+        let figures: [Figure; 4] = [
+            ("connections", "gauge", "Connections to an origin", |origin| origin.connections as u64),
+            ("connections_limit", "gauge", "Its max_connections", |origin| origin.connections_max as u64),
+            ("queued", "gauge", "Requests that wait for a connection to an origin", |origin| origin.queued as u64),
+            ("errors_total", "counter", "Failures by an origin's doing, of whatever kind", OriginStatus::errors),
+        ];
+        for (name, kind, help, figure) in figures {
+            let name = format!("larder_origin_{name}");
+            self.family(&name, kind, help);
+            for origin in &seen.origins {
+                self.sample(&name, &[("origin", &origin.name)], figure(origin));
+            }
         }
-        self.family("larder_origin_connections_limit", "gauge", "Its max_connections");
+        self.family("larder_origin_faults_total", "counter", "The same by their kinds");
         for origin in &seen.origins {
-            self.sample("larder_origin_connections_limit", &[("origin", &origin.name)], origin.connections_max);
+            for ((word, _), count) in OriginFault::ALL.iter().zip(&origin.faults) {
+                self.sample("larder_origin_faults_total", &[("origin", &origin.name), ("kind", word)], count);
+            }
         }
-        self.family("larder_origin_queued", "gauge", "Requests that wait for a connection to an origin");
-        for origin in &seen.origins {
-            self.sample("larder_origin_queued", &[("origin", &origin.name)], origin.queued);
-        }
-        self.family("larder_origin_errors_total", "counter", "Failures by an origin's doing, of whatever kind");
-        for origin in &seen.origins {
-            self.sample("larder_origin_errors_total", &[("origin", &origin.name)], origin.errors);
-        }
-        self.family(
-            "larder_origin_up",
-            "gauge",
-            "1, or 0 for an address that failed the last time or is left out after failures",
-        );
-        for origin in &seen.origins {
-            for address in &origin.addresses {
-                let labels = [("origin", &*origin.name), ("address", &*address.label)];
-                self.sample("larder_origin_up", &labels, u8::from(address.state == AddressState::Up));
+        self.addresses(seen);
+    }
+
+    fn addresses(&mut self, seen: &Observation) {
+        type Figure = (&'static str, &'static str, fn(&AddressStatus) -> Option<u64>);
+        let figures: [Figure; 5] = [
+            ("up", "1, or 0 for an address that failed the last time, or that is left out or taken out", |address| {
+                Some(u64::from(address.state == AddressState::Up))
+            }),
+            ("weight", "What an address weighs beside the others of its origin", |address| {
+                Some(address.share.weight.into())
+            }),
+            (
+                "share_permille",
+                "How many thousandths of that it gets: fewer than 1000 while it begins slowly",
+                |address| Some(address.permille.into()),
+            ),
+            ("in_use", "Connections to an address that are in use, or requests over HTTP/2", |address| {
+                Some(address.in_use as u64)
+            }),
+            ("probes_good", "Good ones among the last probes of an address", |address| {
+                address.probe.as_ref().map(|probe| probe.good.into())
+            }),
+        ];
+        for (name, help, figure) in figures {
+            let name = format!("larder_origin_{name}");
+            self.family(&name, "gauge", help);
+            for origin in &seen.origins {
+                for address in &origin.addresses {
+                    let labels = [("origin", &*origin.name), ("address", &*address.label)];
+                    figure(address).into_iter().for_each(|value| self.sample(&name, &labels, value));
+                }
             }
         }
     }
@@ -403,6 +430,8 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let samples = samples(&metrics(&sample()));
+        assert_eq!(samples["larder_origin_faults_total{origin=\"we\\\\b\",kind=\"busy\"}"], 6.0);
+        assert_eq!(samples["larder_origin_share_permille{origin=\"we\\\\b\",address=\"127.0.0.1:3001\"}"], 250.0);
         assert_eq!(samples["larder_origin_up{origin=\"we\\\\b\",address=\"127.0.0.1:3001\"}"], 0.0);
         assert_eq!(Escaped("a\"b\nc").to_string(), "a\\\"b\\nc");
     }

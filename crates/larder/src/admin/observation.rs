@@ -197,10 +197,16 @@ pub mod tests {
     use std::sync::Arc;
 
     use acme::NameSet;
-    use proxy::origin::{AddressState, AddressStatus};
+    use proxy::origin::{AddressOrder, AddressState, AddressStatus};
+    use proxy::settings::UrlShare;
     use proxy::{BackendStatus, CodingClassStatus, HealthOrder, ProbeStatus};
 
     use super::*;
+
+    fn probe() -> ProbeStatus {
+        let last = "200".to_owned();
+        ProbeStatus { good: 4, threshold: 3, window: 8, probes_count: 40, last, last_took_ms: 2 }
+    }
 
     /// Every counter has its own value, so that a mix-up shows.
     pub fn sample() -> Observation {
@@ -208,7 +214,19 @@ pub mod tests {
         (latency_hit.buckets[3], latency_hit.buckets[10]) = (90, 10);
         let address = |label: &str, state| {
             let label = label.into();
-            AddressStatus { label, state, in_use: 3, idle: 4, http2_connections: 6, failures: 5 }
+            AddressStatus {
+                label,
+                state,
+                share: UrlShare { weight: 7, is_backup: true },
+                permille: 250,
+                ordered: AddressOrder::Auto,
+                weight_is_ordered: false,
+                probe: Some(probe()),
+                in_use: 3,
+                idle: 4,
+                http2_connections: 6,
+                failures: 5,
+            }
         };
         Observation {
             server_name: "lar\"der".to_owned(),
@@ -226,10 +244,11 @@ pub mod tests {
                     address("127.0.0.1:3000", AddressState::Up),
                     address("127.0.0.1:3001", AddressState::Ejected { for_ms: 1_500 }),
                 ],
+                balance: "least-conn",
                 connections: 7,
                 connections_max: 100,
                 queued: 1,
-                errors: 9,
+                faults: std::array::from_fn(|at| at as u64 + 1),
             }],
             parents: Vec::new(),
             hit_ratios: [(300, Some(87.654)), (61, None)].map(|(seconds, percent)| HitRatios {
@@ -251,21 +270,15 @@ pub mod tests {
                         name: Arc::from("default"),
                         addresses: Vec::new(),
                         connections: 0,
+                        balance: "round-robin",
                         connections_max: 9,
                         queued: 0,
-                        errors: 0,
+                        faults: Default::default(),
                     },
                     healthy: true,
                     changed_ms: 1_000,
                     ordered: HealthOrder::Auto,
-                    probe: Some(ProbeStatus {
-                        good: 4,
-                        threshold: 3,
-                        window: 8,
-                        probes_count: 40,
-                        last: "200".to_owned(),
-                        last_took_ms: 2,
-                    }),
+                    probe: Some(probe()),
                 }],
             }],
             edges: vec![Edge { machine: "fetch", from: "Send".to_owned(), to: "Reply".to_owned(), taken: 9 }],

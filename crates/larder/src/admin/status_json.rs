@@ -12,11 +12,11 @@
 
 use cache::DiskStats;
 use proxy::counters::COUNTERS;
-use proxy::origin::AddressState;
-use proxy::{CodingClassStatus, CodingStatus, HitRatios, OriginStatus};
+use proxy::{CodingClassStatus, CodingStatus, HitRatios};
 use serde_json::{Map, Value, json};
 
 use super::observation::{Latencies, Observation};
+use super::origin_requests::origin_json;
 use super::vcl_requests::vcls_json;
 use crate::expiry_watch::show_date;
 
@@ -75,8 +75,8 @@ pub fn status(seen: &Observation) -> String {
     top.insert("latency_micros".to_owned(), latency);
     let ratios = json!({ "5min": hit_ratios(&seen.hit_ratios[0]), "60min": hit_ratios(&seen.hit_ratios[1]) });
     top.insert("hit_ratios".to_owned(), ratios);
-    top.insert("parents".to_owned(), seen.parents.iter().map(origin).collect());
-    top.insert("origins".to_owned(), seen.origins.iter().map(origin).collect());
+    top.insert("parents".to_owned(), seen.parents.iter().map(origin_json).collect());
+    top.insert("origins".to_owned(), seen.origins.iter().map(origin_json).collect());
     top.insert("vcls".to_owned(), vcls_json(&seen.vcls));
     let certificates = seen.certificates.iter().map(|certificate| {
         json!({
@@ -185,37 +185,6 @@ fn latency(latencies: &Latencies) -> Value {
     })
 }
 
-fn origin(origin: &OriginStatus) -> Value {
-    let addresses: Vec<Value> = origin
-        .addresses
-        .iter()
-        .map(|address| {
-            let (state, back_in_ms) = match address.state {
-                AddressState::Up => ("up", None),
-                AddressState::Failing => ("failing", None),
-                AddressState::Ejected { for_ms } => ("ejected", Some(for_ms)),
-            };
-            json!({
-                "address": &*address.label,
-                "state": state,
-                "back_in_ms": back_in_ms,
-                "in_use": address.in_use,
-                "idle": address.idle,
-                "http2_connections": address.http2_connections,
-                "failures": address.failures,
-            })
-        })
-        .collect();
-    json!({
-        "name": &*origin.name,
-        "connections": origin.connections,
-        "max_connections": origin.connections_max,
-        "queued": origin.queued,
-        "errors": origin.errors,
-        "addresses": addresses,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::observation::tests::sample;
@@ -252,6 +221,17 @@ mod tests {
         assert_eq!(status["hit_ratios"]["60min"]["request_percent"], Value::Null);
         assert_eq!(status["origins"][0]["addresses"][1]["state"], "ejected");
         assert_eq!(status["origins"][0]["addresses"][1]["back_in_ms"], 1_500);
+        let (origin, address) = (&status["origins"][0], &status["origins"][0]["addresses"][1]);
+        assert_eq!((&origin["balance"], &origin["errors"]), (&json!("least-conn"), &json!(66)));
+        assert_eq!(
+            (&origin["errors_by_kind"]["resolve"], &origin["errors_by_kind"]["status"]),
+            (&json!(1), &json!(11))
+        );
+        assert_eq!(
+            (&address["weight"], &address["backup"], &address["share_percent"]),
+            (&json!(7), &json!(true), &json!(25.0))
+        );
+        assert_eq!((&address["ordered"], &address["probe"]["good"]), (&json!("auto"), &json!(4)));
         let (certificate, ordered) = (&status["certificates"][0], &status["acme"][0]);
         assert_eq!(certificate["names"], json!(["a.example", "b.example"]));
         assert_eq!(certificate["expires_in_seconds"], 3 * 86_400 + 7);

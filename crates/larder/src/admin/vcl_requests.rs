@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use message::{Method, Request};
-use proxy::{BackendStatus, BanStatus, HealthOrder, Proxy, VclError, VclStatus};
+use proxy::{BackendStatus, BanStatus, HealthOrder, ProbeStatus, Proxy, VclError, VclStatus};
 use serde_json::{Value, json};
 
 use crate::vcl_loading::{self, Ready};
@@ -194,23 +194,13 @@ fn ban_json(ban: &BanStatus) -> Value {
 }
 
 fn backend_json(backend: &BackendStatus) -> Value {
-    let probe = backend.probe.as_ref().map(|probe| {
-        json!({
-            "good": probe.good,
-            "threshold": probe.threshold,
-            "window": probe.window,
-            "count": probe.probes_count,
-            "last": probe.last,
-            "last_took_ms": probe.last_took_ms,
-        })
-    });
     let addresses: Vec<&str> = backend.origin.addresses.iter().map(|address| &*address.label).collect();
     json!({
         "name": &*backend.origin.name,
         "healthy": backend.healthy,
         "ordered": backend.ordered.word(),
         "changed_ms": backend.changed_ms,
-        "probe": probe,
+        "probe": backend.probe.as_ref().map(probe_json),
         "connections": backend.origin.connections,
         "max_connections": backend.origin.connections_max,
         "queued": backend.origin.queued,
@@ -218,8 +208,20 @@ fn backend_json(backend: &BackendStatus) -> Value {
     })
 }
 
+/// What probes have brought, of a backend or of an address of an origin.
+pub fn probe_json(probe: &ProbeStatus) -> Value {
+    json!({
+        "good": probe.good,
+        "threshold": probe.threshold,
+        "window": probe.window,
+        "count": probe.probes_count,
+        "last": probe.last,
+        "last_took_ms": probe.last_took_ms,
+    })
+}
+
 /// The value of a key in a query, with `%XX` and `+` read.
-fn query_value(query: Option<&[u8]>, key: &str) -> Option<String> {
+pub fn query_value(query: Option<&[u8]>, key: &str) -> Option<String> {
     let pair = query?.split(|b| *b == b'&').find_map(|pair| {
         let at = pair.iter().position(|b| *b == b'=')?;
         (&pair[..at] == key.as_bytes()).then(|| &pair[at + 1..])

@@ -1,11 +1,14 @@
 //! Words of larder.toml and what each of them means, where a key takes one of a few.
 
 use acme::ChallengeKind;
+use message::Method;
 use proxy::settings::{
     BinaryKeys, ContentCoding, EvictionChoice, ListenMode, Listing, LogFormat, LongKeys, MemcachedHash, MemcachedMode,
     ParentBalance,
 };
 use tls::Version;
+
+use super::origin_balance::RetryCause;
 
 /// `None`: it redirects to the port of the first listener that speaks TLS.
 pub const LISTEN_MODES: [(&str, Option<ListenMode>); 3] =
@@ -23,6 +26,19 @@ pub const LISTINGS: [(&str, Listing); 4] =
 /// The codings by the words that HTTP has for them.
 pub const CODINGS: [(&str, ContentCoding); 3] =
     [("br", ContentCoding::Brotli), ("zstd", ContentCoding::Zstd), ("gzip", ContentCoding::Gzip)];
+/// Causes for which another address of an origin is asked.
+pub const RETRY_CAUSES: [(&str, RetryCause); 3] =
+    [("connect", RetryCause::Connect), ("timeout", RetryCause::Timeout), ("closed", RetryCause::Closed)];
+/// Methods by which one that was sent may be sent to another address.
+pub const RETRY_METHODS: [(&str, Method); 7] = [
+    ("GET", Method::Get),
+    ("HEAD", Method::Head),
+    ("OPTIONS", Method::Options),
+    ("PUT", Method::Put),
+    ("DELETE", Method::Delete),
+    ("POST", Method::Post),
+    ("PATCH", Method::Patch),
+];
 pub const PARENT_BALANCES: [(&str, ParentBalance); 2] =
     [("round-robin", ParentBalance::RoundRobin), ("hash", ParentBalance::Hash)];
 pub const MEMCACHED_MODES: [(&str, MemcachedMode); 2] =

@@ -68,6 +68,7 @@ pub const SECTIONS: &[SectionDefinition] = &[
             origin_keys::FASTCGI,
         ).beside("fastcgi").shown_at("php")],
     ),
+    section("origin.NAME.probe", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_PROBE)]),
     section("origin.NAME.tls", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_TLS)]),
     SectionDefinition { is_one_of_groups: true, ..section("route", true, "route_keys.rs", ROUTE_GROUPS) },
     section("route.cookies", false, "route_word_keys.rs", &[group("", route_word_keys::COOKIES)]),

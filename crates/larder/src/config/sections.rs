@@ -12,10 +12,11 @@ use proxy::settings::{
 
 use super::choices::{EVICTIONS, LISTEN_MODES, LOG_FORMATS};
 use super::complaint::Complaint;
+use super::origin_balance;
 use super::route_words::{self, ForAll};
 use super::section::{Node, Section, choice, count, duration, network, parsed, path, size, switch, text, whole};
 use crate::acme_plan::AcmeSettings;
-use crate::addresses::{parse_admin, parse_listen, parse_origin};
+use crate::addresses::{parse_admin, parse_listen};
 use crate::limits::DISK_SENDFILE_MIN;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, https_port_of, origin_with_defaults};
 use crate::tls_files::TlsFiles;
@@ -103,19 +104,15 @@ pub fn origins(section: Option<Section<'_>>) -> Vec<OriginSettings> {
         .collect()
 }
 
-fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
-    let mut section = section.not_yet(&["balance", "health", "weight"]);
-    let urls = section.read_list("urls", |node| {
-        let written = text(node)?;
-        parse_origin(written)
-            .map_err(|why| Complaint::new(node.span(), format!("`{written}` cannot be an origin"), why))
-    });
-    let fastcgi = super::fastcgi_section::of_origin(&mut section);
-    let (urls, fastcgi) = match fastcgi {
-        Some((urls, fastcgi)) => (Some(urls), Some(fastcgi)),
+fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
+    let urls = section.read_list("urls", origin_balance::url);
+    let (urls, fastcgi) = match super::fastcgi_section::of_origin(&mut section) {
+        Some((urls, fastcgi)) => (Some(urls.into_iter().map(|url| (url, Default::default())).collect()), Some(fastcgi)),
         None => (urls, None),
     };
-    let mut origin = origin_with_defaults(name.to_owned(), urls.clone().unwrap_or_default());
+    let has_none = urls.as_ref().is_some_and(Vec::is_empty);
+    let (urls, shares) = urls.unwrap_or_default().into_iter().unzip();
+    let mut origin = origin_with_defaults(name.to_owned(), urls);
     origin.fastcgi = fastcgi;
     if let Some(n) = section.read("max_connections", at_least_one) {
         origin.connections_max = n;
@@ -132,22 +129,27 @@ fn origin(section: Section<'_>, name: &str) -> Option<OriginSettings> {
     if let Some(time) = section.read("ejection_time", duration) {
         origin.ejection_time = time;
     }
-    origin.host = section.read("host", |node| {
-        parsed(node, "host", "a Host field: a name or address, with a port if need be", |written| {
-            Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
-        })
-    });
+    origin.host = section.read("host", host_field);
+    origin.balance = origin_balance::balance(&mut section, shares);
+    origin.probe = origin_balance::probe(&mut section, origin.host.as_deref(), &origin.urls);
+    origin.retries = origin_balance::retries(&mut section);
     origin.tls = super::origin_tls::read(&mut section, &origin.urls);
     origin.http2 = super::origin_protocol::read(&mut section, &origin.urls);
     if section.get("fastcgi").is_none() {
         section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
     }
-    if urls.as_ref().is_some_and(Vec::is_empty) && section.get("urls").is_some_and(is_empty_list) {
+    if has_none && section.get("urls").is_some_and(is_empty_list) {
         let span = section.get("urls").map_or(section.span(), |node| node.span());
         section.complaints().add(Complaint::new(span, format!("the origin `{name}` has no address"), "an empty list"));
     }
     section.end();
     Some(origin)
+}
+
+pub fn host_field(node: Node<'_>) -> Result<String, Complaint> {
+    parsed(node, "host", "a Host field: a name or address, with a port if need be", |written| {
+        Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
+    })
 }
 
 fn is_empty_list(node: Node<'_>) -> bool {

@@ -500,15 +500,13 @@ larder.toml:4:8: error: the origin `b` has no address
 fn what_comes_later_says_so() {
     check(
         r#"
-[origin.a]
-urls = ["http://127.0.0.1:3000"]
-weight = 3
+tls = true
 "#,
         r#"
-larder.toml:3:1: error: `weight` in [origin.a] is not supported by this version of larder
+larder.toml:1:1: error: `tls` in the top level is not supported by this version of larder
    |
- 3 | weight = 3
-   | ^^^^^^ not yet
+ 1 | tls = true
+   | ^^^ not yet
 "#,
     );
 }

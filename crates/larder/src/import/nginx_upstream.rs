@@ -10,6 +10,7 @@ use message::{Authority, Scheme};
 use crate::addresses::parse_origin;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::limits::ORIGIN_WEIGHT_MAX;
 
 /// What `proxy_*` directives say at one level. Header lines are inherited all together or not at all.
 #[derive(Clone, Debug, Default)]
@@ -85,8 +86,17 @@ pub struct Origins {
 #[derive(Debug, PartialEq, Eq)]
 struct Made {
     name: String,
-    urls: Vec<String>,
+    served: Served,
     host: Option<String>,
+}
+
+/// Who is asked, and by which rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Served {
+    /// Each with its weight, or that it is a backup.
+    urls: Vec<String>,
+    /// Lines of the section.
+    balance: Vec<String>,
 }
 
 impl Origins {
@@ -110,11 +120,12 @@ impl Origins {
             return None;
         }
         let upstream = self.upstreams.iter().find(|upstream| upstream.argument(0) == authority).cloned();
-        let (urls, of_origin) = match &upstream {
-            Some(upstream) => (urls_of(upstream, findings), authority.clone()),
-            None => (vec![format!("http://{authority}")], host_of(&authority)),
+        let (served, of_origin) = match &upstream {
+            Some(upstream) => (served_by(upstream, findings), authority.clone()),
+            None => (Served { urls: vec![format!("http://{authority}")], ..Served::default() }, host_of(&authority)),
         };
-        if urls.is_empty() || urls.iter().any(|url| parse_origin(url).is_err()) {
+        let is_url = |url: &String| parse_origin(url.split_once(' ').map_or(url, |(url, _)| url)).is_ok();
+        if served.urls.is_empty() || !served.urls.iter().all(is_url) {
             findings.leave(pass, "closed: the upstream has no server that larder can ask");
             return None;
         }
@@ -128,29 +139,30 @@ impl Origins {
         if host.is_some() {
             findings.note(pass, "a redirect that names the origin is passed on as it is");
         }
-        Some(self.named(authority, urls, host))
+        Some(self.named(authority, served, host))
     }
 
     /// One of its own for each Host, by the name that it has in nginx if that is free.
-    fn named(&mut self, authority: String, urls: Vec<String>, host: Option<String>) -> String {
-        if let Some(known) = self.made.iter().find(|made| made.urls == urls && made.host == host) {
+    fn named(&mut self, authority: String, served: Served, host: Option<String>) -> String {
+        if let Some(known) = self.made.iter().find(|made| made.served == served && made.host == host) {
             return known.name.clone();
         }
         let names = (1..).map(|n| if n == 1 { authority.clone() } else { format!("{authority}-{n}") });
         let is_free = |name: &String| !self.made.iter().any(|made| made.name == *name);
         let name = names.into_iter().find(is_free).expect("there are more names than origins");
-        self.made.push(Made { name: name.clone(), urls, host });
+        self.made.push(Made { name: name.clone(), served, host });
         name
     }
 
     /// The sections.
     pub fn write(&self, out: &mut String) {
-        for Made { name, urls, host } in &self.made {
-            let urls: Vec<String> = urls.iter().map(|url| quoted(url)).collect();
+        for Made { name, served, host } in &self.made {
+            let urls: Vec<String> = served.urls.iter().map(|url| quoted(url)).collect();
             out.push_str(&format!("\n[origin.{}]\nurls = [{}]\n", quoted(name), urls.join(", ")));
             if let Some(host) = host {
                 out.push_str(&format!("host = {}\n", quoted(host)));
             }
+            served.balance.iter().for_each(|line| out.push_str(&format!("{line}\n")));
         }
     }
 }
@@ -170,43 +182,75 @@ fn host_of(authority: &str) -> String {
     authority.strip_suffix(":80").unwrap_or(authority).to_owned()
 }
 
-/// The servers of a group, each as often asked as the others.
-fn urls_of(upstream: &Directive, findings: &mut Findings) -> Vec<String> {
-    let mut urls = Vec::new();
+/// The servers of a group, and how they share what is asked.
+fn served_by(upstream: &Directive, findings: &mut Findings) -> Served {
+    let mut served = Served::default();
     for directive in upstream.children() {
-        match directive.name.as_str() {
-            "server" => urls.extend(url_of(directive, findings)),
-            "keepalive" | "keepalive_requests" | "keepalive_timeout" | "zone" => {
+        match (directive.name.as_str(), directive.argument(0)) {
+            ("server", _) => served.urls.extend(url_of(directive, findings)),
+            ("keepalive" | "keepalive_requests" | "keepalive_timeout" | "zone", _) => {
                 findings.note(directive, "larder does so by itself");
             }
+            ("least_conn", _) => served.balance = vec!["balance = \"least-conn\"".to_owned()],
+            ("random", "two") => served.balance = vec!["balance = \"two-choices\"".to_owned()],
+            ("ip_hash", _) => {
+                findings.note(directive, "by hash of the client's whole address: other clients share a server");
+                served.balance = by_hash("client");
+            }
+            ("hash", key) => match hash_key(key) {
+                Some(key) => {
+                    findings.note(directive, "by larder's own hash: other keys share a server");
+                    served.balance = by_hash(&key);
+                }
+                None => findings.leave(directive, "no key by which larder balances; the servers take turns"),
+            },
             _ => findings.leave(directive, "the servers of an origin take turns"),
         }
     }
-    urls
+    served
+}
+
+fn by_hash(key: &str) -> Vec<String> {
+    vec!["balance = \"hash\"".to_owned(), format!("hash = {}", quoted(key))]
+}
+
+/// One variable, as larder calls what it stands for.
+fn hash_key(written: &str) -> Option<String> {
+    let named = |prefix: &str, kind: &str| {
+        let name = written.strip_prefix(prefix)?;
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        is_name.then(|| format!("{kind}:{}", if kind == "header" { name.replace('_', "-") } else { name.to_owned() }))
+    };
+    match written {
+        "$request_uri" => Some("url".to_owned()),
+        "$remote_addr" | "$binary_remote_addr" => Some("client".to_owned()),
+        _ => named("$cookie_", "cookie").or_else(|| named("$http_", "header")),
+    }
 }
 
 fn url_of(server: &Directive, findings: &mut Findings) -> Option<String> {
     let address = server.argument(0);
+    let mut share = String::new();
     for option in &server.arguments[1.min(server.arguments.len())..] {
         match option.split_once('=').map_or((option.as_str(), ""), |(name, value)| (name, value)) {
             ("down", _) => {
                 findings.note(server, "left out: it is down");
                 return None;
             }
-            ("backup", _) => {
-                findings.leave(server, "left out: larder has no backup servers");
-                return None;
-            }
+            ("backup", _) => share.push_str(" backup"),
             ("weight", "1") => {}
+            ("weight", weight) if weight.parse().is_ok_and(|weight: u32| (1..=ORIGIN_WEIGHT_MAX).contains(&weight)) => {
+                share.push_str(&format!(" weight={weight}"));
+            }
             ("max_fails" | "fail_timeout", _) => {
                 findings.note(server, "ejection_failures and ejection_time of [origin.NAME] say this");
             }
-            _ => findings.leave(server, "every server of an origin gets as many requests as the others"),
+            _ => findings.leave(server, "no option of a server of an origin"),
         }
     }
     Some(match address.strip_prefix("unix:") {
-        Some(path) if Path::new(path).is_absolute() => address.to_owned(),
-        _ => format!("http://{address}"),
+        Some(path) if Path::new(path).is_absolute() => format!("{address}{share}"),
+        _ => format!("http://{address}{share}"),
     })
 }
 
@@ -243,6 +287,28 @@ mod tests {
     }
 
     #[test]
+    fn servers_share_what_is_asked_as_they_do_in_nginx() {
+        let check = |lines: &[&str], urls: &str, balance: &str| {
+            let app = format!("[origin.\"app\"]\nurls = [{urls}]\n{balance}");
+            check("/", "http://app", &["Host $host"], lines, Some(&app), 0);
+            assert!(crate::config::read(&app).is_ok(), "{app}");
+        };
+        let weighed = ["server 10.0.0.1 weight=3", "server unix:/run/b.sock backup", "least_conn"];
+        let urls = "\"http://10.0.0.1 weight=3\", \"unix:/run/b.sock backup\"";
+        check(&weighed, urls, "balance = \"least-conn\"\n");
+        let one = |line| ["server a", line];
+        check(&one("random two least_conn"), "\"http://a\"", "balance = \"two-choices\"\n");
+        for (line, key) in [
+            ("ip_hash", "client"),
+            ("hash $request_uri consistent", "url"),
+            ("hash $cookie_sid", "cookie:sid"),
+            ("hash $http_x_tenant", "header:x-tenant"),
+        ] {
+            check(&one(line), "\"http://a\"", &format!("balance = \"hash\"\nhash = \"{key}\"\n"));
+        }
+    }
+
+    #[test]
     fn what_is_otherwise_is_left() {
         let one = ["server 10.0.0.1:3000"];
         let app = "[origin.\"app\"]\nurls = [\"http://10.0.0.1:3000\"]\n";
@@ -256,7 +322,7 @@ mod tests {
         check("/", "http://app", &["Host $host", "X-Real-IP $remote_addr"], &one, Some(app), 1);
         check("/", "http://app", &["Host $host", "X-Forwarded-For $proxy_add_x_forwarded_for"], &one, Some(app), 0);
         // Balanced otherwise.
-        let others = ["server 10.0.0.1:3000 weight=3", "server 10.0.0.2:3000 backup", "least_conn"];
+        let others = ["server 10.0.0.1:3000 max_conns=3", "least_time header", "hash $scheme$request_uri"];
         check("/", "http://app", &["Host $host"], &others, Some(app), 3);
         check("/", "http://app", &[], &["server a down"], None, 1);
     }

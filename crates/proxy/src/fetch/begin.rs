@@ -112,6 +112,7 @@ impl Fetch {
             target: None,
             wants_fresh_connection: false,
             wants_http1: false,
+            failed_at: Vec::new(),
             sent: Moment::now(),
             timeouts: Timeouts::of(&site.settings.limits),
             carried: None,

@@ -25,7 +25,7 @@ use crate::fetch::invalidated::invalidate_after;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
-use crate::fetch::{Fetch, OriginReply, failed, refreshed, slice_manifest};
+use crate::fetch::{Fetch, OriginReply, affinity, failed, refreshed, slice_manifest};
 use crate::forward::Taken;
 use crate::policy;
 use crate::settings::EsiPages;
@@ -73,6 +73,10 @@ pub(super) fn judge(fetch: &mut Fetch, reply: OriginReply) -> FetchVerdict {
         let exchange = arrival.exchange(&request, reply.head.response(), &defaults);
         let storable = storable(&fetch.purpose, &exchange, reply.framing);
         let (mut head, mut body) = (reply.head, reply.body);
+        if storable.is_err() {
+            // What is stored is for others, too.
+            affinity::tell(fetch.origin(), &fetch.head, body.upstream.label(), &mut head.fields);
+        }
         let pages = esi_pages(fetch, &head, body.length());
         return match builtin_esi::apply((&fetch.core, &fetch.site, pages), &mut head, &mut body) {
             Ok(esi) => settled(head, arrival, SettledBody::Origin(body), storable, esi),

@@ -1,5 +1,7 @@
 //! The loop of a fetch: asks the origin, lets the policy judge what comes, and goes around again where that is what it says.
 
+use std::sync::Arc;
+
 use message::Method;
 use wire::ResponseBody;
 
@@ -12,6 +14,7 @@ use crate::fetch::retry::{Again, Lost, LostBy, Tried};
 use crate::fetch::settled::Settled;
 use crate::fetch::{Fetch, OriginReply, failed, reply, retry, send};
 use crate::forward::Taken;
+use crate::origin::Address;
 use crate::records::fetch_records;
 use crate::upstream::Upstream;
 use crate::vcl_story::program_waits;
@@ -42,6 +45,7 @@ impl Fetch {
             }
             self.note_again();
             (self.wants_fresh_connection, self.wants_http1) = (false, false);
+            self.failed_at.clear();
             self.enter(FetchState::Prepare);
         }
     }
@@ -102,6 +106,11 @@ impl Fetch {
                     reply.body.into_body(self).finish();
                     continue;
                 }
+                Ok(reply) if self.is_blamed_and_goes_elsewhere(&reply) => {
+                    self.enter(FetchState::Retry);
+                    reply.body.into_body(self).finish();
+                    continue;
+                }
                 Ok(reply) => return Ok(reply),
                 Err(lost) if self.is_sent_again(&lost) => continue,
                 Err(lost) => lost.broken,
@@ -113,9 +122,11 @@ impl Fetch {
     /// May it go out once more, and is it about to?
     fn is_sent_again(&mut self, lost: &Lost) -> bool {
         let tried = Tried { anew: self.wants_fresh_connection, http1: self.wants_http1 };
-        match retry::way(lost, tried, self.method()) {
+        match retry::way(lost, tried, self.method(), self.origin().retries()) {
             Some(Again::Anew) => self.wants_fresh_connection = true,
             Some(Again::OverHttp1) => self.wants_http1 = true,
+            Some(Again::Elsewhere) if lost.at.as_ref().is_some_and(|at| self.goes_elsewhere(at)) => {}
+            Some(Again::Elsewhere) => return false,
             None if lost.by == LostBy::Unconnected && self.go_another_way() => {
                 self.enter(FetchState::Retry);
                 return true;
@@ -125,6 +136,26 @@ impl Fetch {
         self.enter(FetchState::Retry);
         self.core.counters.origin_retries.add(1);
         true
+    }
+
+    /// Does its answer have a status for which another address is asked?
+    fn is_blamed_and_goes_elsewhere(&mut self, reply: &OriginReply) -> bool {
+        let settings = self.origin().retries();
+        let may_go = settings.blames(reply.head.status.0)
+            && retry::may_go_elsewhere(settings, self.method())
+            && !self.body.follows();
+        let goes = may_go && self.goes_elsewhere(reply.body.upstream.address());
+        if goes {
+            self.core.counters.origin_retries.add(1);
+        }
+        goes
+    }
+
+    /// One address has failed it. Is another one asked?
+    fn goes_elsewhere(&mut self, failed_at: &Arc<Address>) -> bool {
+        self.failed_at.push(Arc::clone(failed_at));
+        let (origin, now_ms) = (self.origin(), self.core.now().mono_ms);
+        self.failed_at.len() <= origin.retries().others_max && origin.serves_beside(&self.failed_at, now_ms)
     }
 
     /// A 421 over a connection that others share is about that (RFC 9110 §15.5.20): one of its own may be the right one.

@@ -17,7 +17,7 @@ use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::retry::Lost;
-use crate::fetch::send::unanswered;
+use crate::fetch::send::{silent, unanswered};
 use crate::fetch::upload::Upload;
 use crate::fetch::{Fetch, OriginReply, failed};
 use crate::origin::OriginFailure;
@@ -98,8 +98,7 @@ pub(crate) async fn run(
             ReplyEvent::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
             ReplyEvent::FirstByteTimeout => {
                 upstream.failed(&fetch.core.handle(), OriginFailure::FirstByte);
-                let after = fetch.timeouts.first_byte;
-                return lost(Broken::Origin(failed::silent(fetch.origin(), &upstream, after)));
+                return Err(silent(fetch, &upstream, upload.has_taken()));
             }
             ReplyEvent::ContinueTimeout => {
                 timer = None;
@@ -142,7 +141,10 @@ fn poll_timer(
 }
 
 fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upload) -> OriginReply {
-    upstream.succeeded();
+    match fetch.origin().retries().blames(answer.head.status.0) {
+        false => upstream.succeeded(),
+        true => upstream.failed(&fetch.core.handle(), OriginFailure::Status),
+    }
     let arrived = Moment::now();
     let mut answer = answer;
     if answer.body != ResponseBody::Tunnel && !answer.head.fields.view().contains(FieldName::Date) {

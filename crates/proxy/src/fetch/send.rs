@@ -3,13 +3,14 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 
 use crate::clock::Moment;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::retry::{Lost, LostBy};
-use crate::fetch::{Fetch, failed};
+use crate::fetch::{Fetch, affinity, failed};
 use crate::origin::{Call, OriginFailure, Reuse};
 use crate::records::fetch_records;
 use crate::upstream::carriage;
@@ -19,7 +20,9 @@ use crate::upstream::{NoAnswer, Upstream};
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Result<Upstream, Lost> {
     let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
     let connected = {
-        let call = Call { reuse, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };
+        let affinity = affinity::of(fetch.origin(), &fetch.head, fetch.client);
+        let avoid = &fetch.failed_at[..];
+        let call = Call { reuse, affinity, avoid, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };
         let mut connecting = pin!(carriage::open(&fetch.core, fetch.origin(), call, fetch.carriage()));
         poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
@@ -50,9 +53,15 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
         Ok(Err(why)) => Err(unanswered(fetch, upstream, why, false)),
         Err(_) => {
             upstream.failed(&fetch.core.handle(), OriginFailure::FirstByte);
-            Err(Lost::for_good(Broken::Origin(failed::silent(fetch.origin(), &upstream, limit))))
+            Err(silent(fetch, &upstream, false))
         }
     }
+}
+
+/// No answer began in time.
+pub(crate) fn silent(fetch: &Fetch, upstream: &Upstream, body_was_taken: bool) -> Lost {
+    let broken = Broken::Origin(failed::silent(fetch.origin(), upstream, fetch.timeouts.first_byte));
+    Lost { broken, by: LostBy::Silence, body_was_taken, at: Some(Arc::clone(upstream.address())) }
 }
 
 /// Writes the request as its connection has it. Returns how many bytes that are.
@@ -78,7 +87,8 @@ async fn write_request(fetch: &Fetch, upstream: &mut Upstream) -> Result<usize, 
 /// The exchange came to nothing before its final head.
 pub(crate) fn unanswered(fetch: &Fetch, upstream: Upstream, why: NoAnswer, body_was_taken: bool) -> Lost {
     let origin = fetch.origin();
-    let lost = |by, failure| Lost { broken: Broken::Origin(failure), by, body_was_taken };
+    let at = Arc::clone(upstream.address());
+    let lost = |by, failure| Lost { broken: Broken::Origin(failure), by, body_was_taken, at: Some(at) };
     let (failure, broken) = match why {
         NoAnswer::Ended { heard: false } => return died(fetch, upstream, body_was_taken),
         NoAnswer::Ended { heard: true } => (OriginFailure::Truncated, failed::hung_up(origin, &upstream)),
@@ -95,7 +105,7 @@ pub(crate) fn unanswered(fetch: &Fetch, upstream: Upstream, why: NoAnswer, body_
         NoAnswer::Unsendable(refusal) => return lost(LostBy::Other, failed::unsendable(origin, &refusal)),
     };
     upstream.failed(&fetch.core.handle(), failure);
-    Lost::for_good(Broken::Origin(broken))
+    lost(LostBy::NoAnswer, broken)
 }
 
 /// The connection ended before a byte of an answer.
@@ -106,7 +116,8 @@ fn died(fetch: &Fetch, upstream: Upstream, body_was_taken: bool) -> Lost {
     }
     Lost {
         broken: Broken::Origin(failed::hung_up(fetch.origin(), &upstream)),
-        by: if upstream.is_reused() { LostBy::DeadConnection } else { LostBy::Other },
+        by: if upstream.is_reused() { LostBy::DeadConnection } else { LostBy::NoAnswer },
         body_was_taken,
+        at: Some(Arc::clone(upstream.address())),
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use message::Request;
-use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
 use crate::forward::destinations::is_named;
 use crate::forward::targets::origin_settings;
 use crate::limits::Limits;
 use crate::origin::{Origin, Origins};
+use crate::rendezvous;
 use crate::settings::{ForwardSettings, OriginSettings, ParentBalance};
 
 /// All parents of a configuration.
@@ -100,10 +100,7 @@ impl Parents {
             let mut url = format!("{:?}\n", parent.url).into_bytes();
             request.authority.write_to(&mut url);
             request.write_target(&mut url);
-            // The same in every process: what one stored is found again by the next.
-            let drawn = SipHasher13::new().hash(&url) >> 11;
-            let unit = (drawn as f64 + 0.5) / (1_u64 << 53) as f64;
-            (f64::from(parent.weight) / -unit.ln(), index)
+            (rendezvous::draw(parent.weight, rendezvous::seed(&url)), index)
         };
         let mut scores: Vec<(f64, usize)> = self.settings.parents.iter().enumerate().map(drawn).collect();
         scores.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -13,7 +13,9 @@ use crate::limits::{
     EJECTION_FAILURES_DEFAULT, EJECTION_TIME_DEFAULT, FORWARD_QUEUE_MAX, FORWARD_QUEUE_TIMEOUT, Limits,
 };
 use crate::origin::{Origin, Origins};
-use crate::settings::{ForwardSettings, Greeting, OriginSettings, OriginTimeouts, OriginUrl};
+use crate::settings::{
+    BalanceSettings, ForwardSettings, Greeting, OriginSettings, OriginTimeouts, OriginUrl, RetrySettings,
+};
 
 /// When there is no room, so large a part of those that rest makes some, so that not every request has to look.
 const LEAVING_SHARE: usize = 16;
@@ -124,6 +126,9 @@ pub(super) fn origin_settings(name: String, url: OriginUrl, connections_max: usi
         queue_timeout: FORWARD_QUEUE_TIMEOUT,
         ejection_failures: EJECTION_FAILURES_DEFAULT,
         ejection_time: EJECTION_TIME_DEFAULT,
+        balance: BalanceSettings::default(),
+        probe: None,
+        retries: RetrySettings::default(),
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),

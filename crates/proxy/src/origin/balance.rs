@@ -1,147 +1,216 @@
-//! The addresses of an origin, whose turn it is, and who sits out: round robin over all addresses of all URLs, leaving
-//! out those that failed several times in a row. `now` is an argument. What counts as a failure is the fetch's
-//! judgement; this only counts.
+//! Which of an origin's addresses is asked. Those that serve come first, by the rule of the balance; then the backups; then, unless the
+//! circuit is to break, those that are believed not to answer, since a wrong guess about health must not make an outage. Whom an
+//! operator has taken out is never asked. `now` is an argument.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use tls::Protocol;
+use sha2::{Digest, Sha256};
 
-use super::dial::DialAddress;
-use super::origin_pool::Shelves;
-use crate::socket::Socket;
-
-/// When an address is left out (passive ejection).
-#[derive(Clone, Copy, Debug)]
-pub struct Ejection {
-    /// Failures in a row; 0 ejects nobody.
-    pub failures_max: u32,
-    pub time_ms: u64,
-}
-
-/// One address that connections are opened to. It outlives lookups and reloads that name it again.
-#[derive(Debug)]
-pub struct Address {
-    pub place: DialAddress,
-    /// The place in text, for errors, logs and the admin.
-    pub label: Arc<str>,
-    /// Failures since the last success.
-    failures: AtomicU32,
-    /// 0: never ejected, or its sentence is served and an answer came since.
-    ejected_until_ms: AtomicU64,
-    /// Open to it, in use or idle; over HTTP/2, requests under way.
-    pub connections: AtomicUsize,
-    /// Over which HTTP/2 is spoken; each carries many of those.
-    pub http2_connections: AtomicUsize,
-    /// It was offered HTTP/2 last, and did not want it.
-    prefers_http1: AtomicBool,
-    pub shelves: Shelves,
-}
-
-impl Address {
-    pub fn new(place: DialAddress, shelves_count: usize) -> Address {
-        let label = place.to_string().into();
-        Address {
-            place,
-            label,
-            failures: AtomicU32::new(0),
-            ejected_until_ms: AtomicU64::new(0),
-            connections: AtomicUsize::new(0),
-            http2_connections: AtomicUsize::new(0),
-            prefers_http1: AtomicBool::new(false),
-            shelves: Shelves::new(shelves_count),
-        }
-    }
-
-    /// Is HTTP/2 likely to be spoken with it, where it is offered?
-    pub fn expects_http2(&self) -> bool {
-        match self.place {
-            DialAddress::Http2(_) => true,
-            DialAddress::Tls(..) => !self.prefers_http1.load(Ordering::Relaxed),
-            DialAddress::Tcp(_) | DialAddress::Unix(_) | DialAddress::Mocked(_) => false,
-        }
-    }
-
-    /// Was it agreed upon to speak HTTP/2 on this connection, where that was offered? What is spoken here is remembered.
-    pub fn speaks_http2(&self, connection: &Socket) -> bool {
-        match &self.place {
-            DialAddress::Http2(_) => true,
-            DialAddress::Tls(..) => {
-                let agreed = connection.tls().and_then(|tls| tls.session().protocol());
-                self.prefers_http1.store(agreed != Some(Protocol::Http2), Ordering::Relaxed);
-                agreed == Some(Protocol::Http2)
-            }
-            DialAddress::Tcp(_) | DialAddress::Unix(_) | DialAddress::Mocked(_) => false,
-        }
-    }
-
-    #[inline]
-    pub fn is_ejected(&self, now_ms: u64) -> bool {
-        self.ejected_until_ms.load(Ordering::Relaxed) > now_ms
-    }
-
-    pub fn ejected_for_ms(&self, now_ms: u64) -> Option<u64> {
-        let left_ms = self.ejected_until_ms.load(Ordering::Relaxed).saturating_sub(now_ms);
-        (left_ms > 0).then_some(left_ms)
-    }
-
-    pub fn failures(&self) -> u32 {
-        self.failures.load(Ordering::Relaxed)
-    }
-
-    /// The address answered. Writes only if there is something to forget: this is on every request's way.
-    #[inline]
-    pub fn succeeded(&self) {
-        if self.failures.load(Ordering::Relaxed) != 0 {
-            self.failures.store(0, Ordering::Relaxed);
-            self.ejected_until_ms.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a failure; true if it ejected the address. The count stays high, so that one more failure after the
-    /// sentence ejects it again, and only an answer forgives.
-    pub fn failed(&self, ejection: Ejection, now_ms: u64) -> bool {
-        let failures = self.failures.load(Ordering::Relaxed).saturating_add(1);
-        self.failures.store(failures, Ordering::Relaxed);
-        let ejects = ejection.failures_max > 0 && failures >= ejection.failures_max && !self.is_ejected(now_ms);
-        if ejects {
-            self.ejected_until_ms.store(now_ms.saturating_add(ejection.time_ms), Ordering::Relaxed);
-        }
-        ejects
-    }
-}
+use super::address::{Address, Standing};
+use super::turn_schedule::TurnSchedule;
+use crate::rendezvous::{draw, mix};
+use crate::settings::{BalanceKind, StickyCookie, UrlShare};
 
 /// The addresses of an origin at one time. Never changed, only replaced.
 #[derive(Debug, Default)]
 pub struct Book {
     pub addresses: Vec<Arc<Address>>,
+    /// What each of them gets.
+    pub shares: Vec<UrlShare>,
+    /// By which clients belong to each of them, where they do.
+    tokens: Vec<u64>,
+    primaries: TurnSchedule,
+    backups: TurnSchedule,
+    terms: BookTerms,
     /// The first moment at which a name in it has to be looked up again.
     pub fresh_until_ms: u64,
     /// From here on a lookup made ahead of need spares a request the wait.
     pub renew_from_ms: u64,
 }
 
+/// The rules by which one is chosen.
+#[derive(Clone, Debug, Default)]
+pub struct BookTerms {
+    pub kind: BalanceKind,
+    pub slow_ms: u64,
+    pub breaks_circuit: bool,
+    pub sticky: Option<StickyCookie>,
+}
+
+/// What a request brings along: to which address it belongs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Affinity {
+    /// Where keys are shared out.
+    pub key: Option<u64>,
+    /// The token of the one that answered its client before: see [`token_of`].
+    pub sticks_to: Option<u64>,
+}
+
+/// One request's turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestTurn {
+    /// Which of all it is.
+    pub number: usize,
+    pub affinity: Affinity,
+}
+
+/// How little is asked of an address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    /// It serves, and if it came back a moment ago, this turn is one of its share.
+    ItsTurn,
+    Serves,
+    /// Nobody took it out.
+    Anything,
+}
+
 impl Book {
-    /// Whose turn it is: the first from `turn` on that is not ejected and was not tried. If all are ejected, all are
-    /// used, since a wrong guess about health must not make an outage.
+    pub fn new(members: Vec<(Arc<Address>, UrlShare)>, terms: BookTerms, fresh: (u64, u64)) -> Book {
+        let (addresses, shares): (Vec<_>, Vec<UrlShare>) = members.into_iter().unzip();
+        let schedule = |backups: bool| {
+            let of_kind = shares.iter().enumerate().filter(|(_, share)| share.is_backup == backups);
+            TurnSchedule::of(of_kind.map(|(at, share)| (at as u16, share.weight)))
+        };
+        let (primaries, backups) = (schedule(false), schedule(true));
+        let token = |cookie| addresses.iter().map(|address| token_of(cookie, &address.label)).collect();
+        let tokens = terms.sticky.as_ref().map(token).unwrap_or_default();
+        Book { addresses, shares, tokens, primaries, backups, terms, fresh_until_ms: fresh.0, renew_from_ms: fresh.1 }
+    }
+
+    pub fn terms(&self) -> &BookTerms {
+        &self.terms
+    }
+
+    /// Whom to ask, beside those that were tried. `None`: there is nobody, or nobody who may be asked.
     #[inline]
-    pub fn pick(&self, turn: usize, now_ms: u64, tried: &[Arc<Address>]) -> Option<&Arc<Address>> {
-        self.in_turn(turn)
-            .find(|a| !a.is_ejected(now_ms) && !was_tried(tried, a))
-            .or_else(|| self.pick_ejected(turn, tried))
+    pub fn pick(&self, turn: RequestTurn, now_ms: u64, tried: &[Arc<Address>]) -> Option<&Arc<Address>> {
+        // The usual case: all take turns, and nothing is said against the one whose turn it is.
+        if matches!(self.terms.kind, BalanceKind::RoundRobin)
+            && turn.affinity.sticks_to.is_none()
+            && tried.is_empty()
+            && let Some(next) = self.primaries.at(turn.number).map(|at| &self.addresses[at])
+            && next.is_unmarked()
+        {
+            return Some(next);
+        }
+        self.pick_at_length(turn, now_ms, tried)
     }
 
-    #[cold]
-    fn pick_ejected(&self, turn: usize, tried: &[Arc<Address>]) -> Option<&Arc<Address>> {
-        self.in_turn(turn).find(|a| !was_tried(tried, a))
+    fn pick_at_length(&self, turn: RequestTurn, now_ms: u64, tried: &[Arc<Address>]) -> Option<&Arc<Address>> {
+        if let Some(own) = self.own_of(turn, now_ms).filter(|own| !was_tried(tried, own)) {
+            return Some(own);
+        }
+        let passes = [
+            (&self.primaries, Demand::ItsTurn),
+            (&self.primaries, Demand::Serves),
+            (&self.backups, Demand::Serves),
+            (&self.primaries, Demand::Anything),
+            (&self.backups, Demand::Anything),
+        ];
+        passes.into_iter().filter(|(_, demand)| *demand != Demand::Anything || !self.terms.breaks_circuit).find_map(
+            |(schedule, demand)| {
+                let accepts =
+                    |at: usize| self.meets(demand, at, turn, now_ms) && !was_tried(tried, &self.addresses[at]);
+                self.choose(schedule, turn, now_ms, accepts).map(|at| &self.addresses[at])
+            },
+        )
     }
 
-    /// All addresses, beginning with the one whose turn it is.
+    /// The one that answered its client before. One that is drained still serves its own.
+    fn own_of(&self, turn: RequestTurn, now_ms: u64) -> Option<&Arc<Address>> {
+        let token = turn.affinity.sticks_to?;
+        let own = &self.addresses[self.tokens.iter().position(|known| *known == token)?];
+        let serves = matches!(own.standing(now_ms, 0), Standing::Serves { .. });
+        (serves || own.is_drained() && !own.is_down_by_probe() && !own.is_ejected(now_ms)).then_some(own)
+    }
+
+    /// Does anybody serve beside these?
+    pub fn serves_beside(&self, tried: &[Arc<Address>], now_ms: u64) -> bool {
+        let mut weighed = self.addresses.iter().zip(&self.shares).filter(|(_, share)| share.weight > 0);
+        weighed.any(|(address, _)| {
+            matches!(address.standing(now_ms, 0), Standing::Serves { .. }) && !was_tried(tried, address)
+        })
+    }
+
+    /// All addresses, beginning with the one at this place.
     #[inline]
     pub fn in_turn(&self, turn: usize) -> impl Iterator<Item = &Arc<Address>> {
         let (before, from) = self.addresses.split_at(turn.checked_rem(self.addresses.len()).unwrap_or(0));
         from.iter().chain(before)
     }
+
+    fn meets(&self, demand: Demand, at: usize, turn: RequestTurn, now_ms: u64) -> bool {
+        let address = &self.addresses[at];
+        match (address.standing(now_ms, self.terms.slow_ms), demand) {
+            (Standing::Out, _) | (Standing::LastResort, Demand::ItsTurn | Demand::Serves) => false,
+            (Standing::Serves { permille: 1_000 }, _) | (_, Demand::Serves | Demand::Anything) => true,
+            // Its load is compared with what it may have.
+            (Standing::Serves { .. }, Demand::ItsTurn) if self.terms.kind == BalanceKind::LeastConn => true,
+            (Standing::Serves { permille }, Demand::ItsTurn) => {
+                // The keys that it has while it is slow stay with it when it is not.
+                let drawn = mix(turn.affinity.key.unwrap_or(turn.number as u64) ^ address.seed.rotate_left(32));
+                drawn % 1_000 < u64::from(permille)
+            }
+        }
+    }
+
+    fn choose(
+        &self,
+        schedule: &TurnSchedule,
+        turn: RequestTurn,
+        now_ms: u64,
+        accepts: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        match (&self.terms.kind, turn.affinity.key) {
+            (BalanceKind::First, _) => schedule.members_from(0).map(|(at, _)| at).find(|&at| accepts(at)),
+            (BalanceKind::LeastConn, _) => {
+                let accepted = schedule.members_from(turn.number).filter(|&(at, _)| accepts(at));
+                accepted.reduce(|best, other| self.less_loaded(best, other, now_ms)).map(|(at, _)| at)
+            }
+            (BalanceKind::TwoChoices, _) => {
+                let drawn = mix(turn.number as u64);
+                let (one, further) = ((drawn >> 32) as usize, drawn as u32 as usize);
+                let first = schedule.round_from(one).find(|&at| accepts(at))?;
+                // From any turn but that one, each as likely as the other.
+                let other = one.wrapping_add(1 + further % schedule.turns_count().saturating_sub(1).max(1));
+                let mut others = schedule.round_from(other);
+                let Some(second) = others.find(|&at| at != first && accepts(at)) else { return Some(first) };
+                let weighed = |at: usize| (at, self.shares[at].weight);
+                Some(self.less_loaded(weighed(first), weighed(second), now_ms).0)
+            }
+            (BalanceKind::Hash(_), Some(key)) => {
+                let accepted = schedule.members_from(0).filter(|&(at, _)| accepts(at));
+                let drawn = |(at, weight): (usize, u32)| (draw(weight, mix(key ^ self.addresses[at].seed)), at);
+                accepted.map(drawn).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
+            }
+            // What has no key belongs to nobody.
+            (BalanceKind::RoundRobin | BalanceKind::Hash(_), _) => {
+                schedule.round_from(turn.number).find(|&at| accepts(at))
+            }
+        }
+    }
+
+    /// The first of both, unless the other one has less to do for what it weighs.
+    fn less_loaded(&self, one: (usize, u32), other: (usize, u32), now_ms: u64) -> (usize, u32) {
+        let load_and_share = |(at, weight): (usize, u32)| {
+            let permille = match self.addresses[at].standing(now_ms, self.terms.slow_ms) {
+                // Elsewhere it has fewer turns.
+                Standing::Serves { permille } if self.terms.kind == BalanceKind::LeastConn => permille,
+                Standing::Serves { .. } | Standing::LastResort | Standing::Out => 1_000,
+            };
+            let load = u64::from(self.addresses[at].in_use.load(Ordering::Relaxed)) + 1;
+            (load, u64::from(weight) * u64::from(permille))
+        };
+        let ((load, share), (other_load, other_share)) = (load_and_share(one), load_and_share(other));
+        if other_load * share < load * other_share { other } else { one }
+    }
+}
+
+/// By which clients belong to an address: the same in every process that has the same secret.
+pub fn token_of(cookie: &StickyCookie, label: &str) -> u64 {
+    let digest = Sha256::new().chain_update(&cookie.secret).chain_update([0]).chain_update(label).finalize();
+    digest.iter().take(8).fold(0, |token, byte| token << 8 | u64::from(*byte))
 }
 
 fn was_tried(tried: &[Arc<Address>], address: &Arc<Address>) -> bool {
@@ -149,76 +218,5 @@ fn was_tried(tried: &[Arc<Address>], address: &Arc<Address>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EJECTION: Ejection = Ejection { failures_max: 3, time_ms: 10_000 };
-
-    fn book(count: u16) -> Book {
-        let place = |port: u16| DialAddress::Tcp(([10, 0, 0, 1], port).into());
-        Book { addresses: (0..count).map(|n| Arc::new(Address::new(place(n), 1))).collect(), ..Book::default() }
-    }
-
-    /// The ports picked in turns 0, 1, 2 …
-    fn check(book: &Book, now_ms: u64, expect: &[u16]) {
-        let port = |turn| match book.pick(turn, now_ms, &[]).unwrap().place {
-            DialAddress::Tcp(address) => address.port(),
-            _ => unreachable!("the test has no such place"),
-        };
-        assert_eq!((0..expect.len()).map(port).collect::<Vec<_>>(), expect, "at {now_ms} ms");
-    }
-
-    #[test]
-    fn turns_go_round() {
-        check(&book(3), 0, &[0, 1, 2, 0, 1]);
-        check(&book(1), 0, &[0, 0]);
-        assert!(book(0).pick(5, 0, &[]).is_none());
-    }
-
-    #[test]
-    fn failures_in_a_row_eject_for_a_time() {
-        let book = book(3);
-        let ejected: Vec<bool> = (0..4).map(|_| book.addresses[1].failed(EJECTION, 5)).collect();
-        assert_eq!(ejected, [false, false, true, false]);
-        check(&book, 10_004, &[0, 2, 2, 0, 2]);
-        check(&book, 10_005, &[0, 1, 2]);
-        assert!(book.addresses[1].failed(EJECTION, 10_005), "after its time one failure is enough");
-        book.addresses[1].succeeded();
-        check(&book, 10_006, &[0, 1, 2]);
-        assert!(!book.addresses[1].failed(EJECTION, 10_006), "an answer forgives");
-    }
-
-    #[test]
-    fn an_answer_between_failures_starts_the_count_again() {
-        let book = book(2);
-        for _ in 0..10 {
-            assert!(!book.addresses[0].failed(EJECTION, 0));
-            assert!(!book.addresses[0].failed(EJECTION, 0));
-            book.addresses[0].succeeded();
-        }
-    }
-
-    #[test]
-    fn all_ejected_means_all_used() {
-        let book = book(2);
-        for address in &book.addresses {
-            (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
-        }
-        check(&book, 1, &[0, 1, 0]);
-    }
-
-    #[test]
-    fn no_failures_max_ejects_nobody() {
-        let book = book(1);
-        assert!((0..100).all(|_| !book.addresses[0].failed(Ejection { failures_max: 0, time_ms: 1 }, 0)));
-    }
-
-    #[test]
-    fn what_was_tried_is_not_picked_again() {
-        let book = book(2);
-        let first = Arc::clone(book.pick(0, 0, &[]).unwrap());
-        let second = Arc::clone(book.pick(0, 0, std::slice::from_ref(&first)).unwrap());
-        assert!(!Arc::ptr_eq(&first, &second));
-        assert!(book.pick(0, 0, &[first, second]).is_none());
-    }
-}
+#[path = "balance_tests.rs"]
+mod tests;

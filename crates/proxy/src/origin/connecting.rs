@@ -4,14 +4,16 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::balance::Address;
+use super::address::{Address, Standing};
+use super::balance::{Affinity, RequestTurn};
 use super::dial::DialAddress;
 use super::greeting;
-use super::limits::DIAL_ATTEMPTS_MAX;
+use super::lease::{Lease, Waiting};
 use super::origin_error::{Declared, OriginError, OriginErrorKind};
+use super::origin_faults::OriginFault;
 use super::origin_pool::Idle;
 use super::origin_queue::Grant;
-use super::servers::{Lease, Returned, Waiting};
+use super::servers::Returned;
 use super::shared_connections::{Opening, SharedConnection, Sharing};
 use super::staggered_dial::{Addresses, Dialled, dial_staggered};
 use super::{Call, Connected, CoreHandle, Origin, OriginConnection, Reuse};
@@ -27,8 +29,8 @@ impl Origin {
     pub(super) async fn open(
         &self,
         core: &CoreHandle<'_>,
-        turn: usize,
-        call: Call,
+        turn: RequestTurn,
+        call: Call<'_>,
         http2: bool,
     ) -> Result<Connected, OriginError> {
         match self.servers.urls.is_empty() {
@@ -41,22 +43,19 @@ impl Origin {
         self.servers.look_up(&self.resolver, core.now_ms, elapsed_ms, call.connect_timeout).await.map_err(
             |nowhere| {
                 core.counters.origin_errors_resolve.add(1);
-                self.servers.went_wrong();
+                self.servers.went_wrong(OriginFault::Resolve);
                 self.nowhere(nowhere)
             },
         )?;
         let at = || core.now_ms + elapsed_ms();
-        let lease = match self.enter(core, turn, (call.reuse, http2), at()).await? {
+        let lease = match self.enter(core, turn, &call, http2, at()).await? {
             Entered::Connection(connection) => return Ok(Connected::Alone(connection)),
             Entered::Slot(lease) => lease,
         };
-        let mut tried = Addresses::new();
+        let mut tried: Addresses = call.avoid.iter().cloned().collect();
         loop {
             let address = self.servers.book().pick(turn, at(), &tried).cloned();
-            let Some(address) = address else {
-                // All addresses went away while we waited.
-                return Err(self.error(None, OriginErrorKind::Resolve { why: "no address is left".into() }));
-            };
+            let Some(address) = address else { return Err(self.nobody_to_ask()) };
             let opening = match self.find_shared(core, &address, &call, http2).await {
                 Ok(shared) => {
                     core.counters.origin_connections_reused.add(1);
@@ -90,14 +89,15 @@ impl Origin {
                 }
                 Err(kind) => {
                     core.counters.origin_errors_connect.add(1);
-                    self.servers.went_wrong();
+                    OriginFault::of(&kind).into_iter().for_each(|fault| self.servers.went_wrong(fault));
                     let blamed = kind.blames_address();
                     if blamed && address.failed(self.ejection, at()) {
                         core.counters.origin_ejections.add(1);
                     }
                     tried.push(Arc::clone(&address));
                     let more = self.servers.book().pick(turn, at(), &tried).is_some();
-                    if !blamed || tried.len() >= DIAL_ATTEMPTS_MAX || !more {
+                    let is_last = !self.retries.on_connect || tried.len() > self.retries.others_max;
+                    if !blamed || is_last || !more {
                         return Err(self.error(Some(Arc::clone(&address.label)), kind));
                     }
                 }
@@ -111,7 +111,7 @@ impl Origin {
         &self,
         core: &CoreHandle<'_>,
         address: &Arc<Address>,
-        call: &Call,
+        call: &Call<'_>,
         http2: bool,
     ) -> Result<Rc<SharedConnection>, Option<Opening>> {
         if !http2 || !address.expects_http2() {
@@ -140,17 +140,17 @@ impl Origin {
     async fn dial_one_of(
         &self,
         core: &CoreHandle<'_>,
-        turn: usize,
+        turn: RequestTurn,
         now_ms: u64,
         first: Arc<Address>,
         tried: &mut Addresses,
-        call: &Call,
+        call: &Call<'_>,
     ) -> (Dialled, Arc<Address>) {
         let next = |begun: &[Arc<Address>]| self.servers.book().beside(turn, now_ms, begun).cloned();
         let dial = async |address: Arc<Address>| self.dial_and_greet(&address.place, call, false).await;
-        dial_staggered(first, next, dial, |address| {
+        dial_staggered(first, next, dial, |address, kind| {
             core.counters.origin_errors_connect.add(1);
-            self.servers.went_wrong();
+            OriginFault::of(kind).into_iter().for_each(|fault| self.servers.went_wrong(fault));
             if address.failed(self.ejection, now_ms) {
                 core.counters.origin_ejections.add(1);
             }
@@ -159,7 +159,7 @@ impl Origin {
         .await
     }
 
-    pub(super) async fn dial_and_greet(&self, place: &DialAddress, call: &Call, http2: bool) -> Dialled {
+    pub(super) async fn dial_and_greet(&self, place: &DialAddress, call: &Call<'_>, http2: bool) -> Dialled {
         let tls = self.tls.of(place, http2);
         if tls.is_none() && matches!(place, DialAddress::Tls(..)) {
             // Never in the clear in its place.
@@ -172,18 +172,19 @@ impl Origin {
     async fn enter(
         &self,
         core: &CoreHandle<'_>,
-        turn: usize,
-        (reuse, http2): (Reuse, bool),
+        turn: RequestTurn,
+        call: &Call<'_>,
+        http2: bool,
         now_ms: u64,
     ) -> Result<Entered, OriginError> {
         let core = &CoreHandle { now_ms, ..*core };
         if self.servers.slots.waiting() == 0 {
             // Where a stream is to be had none of HTTP/1 is taken that lies about.
             let is_stream =
-                || self.servers.book().pick(turn, now_ms, &[]).is_some_and(|address| address.expects_http2());
-            if reuse == Reuse::Allowed
+                || self.servers.book().pick(turn, now_ms, call.avoid).is_some_and(|address| address.expects_http2());
+            if call.reuse == Reuse::Allowed
                 && !(http2 && is_stream())
-                && let Some(connection) = self.take_over(core, turn)
+                && let Some(connection) = self.take_over(core, turn, call.avoid)
             {
                 return Ok(Entered::Connection(connection));
             }
@@ -192,30 +193,30 @@ impl Origin {
             }
             // Another address's idle connection serves as well, or makes room.
             if let Some(returned) = self.servers.take_anything() {
-                return Ok(self.accept(core, reuse, Grant::Used(returned)));
+                return Ok(self.accept(core, turn, call, Grant::Used(returned)));
             }
         }
         let Some(mut waiting) = Waiting::join(&self.servers, self.queue_max) else {
             core.counters.origin_errors_busy.add(1);
-            self.servers.went_wrong();
+            self.servers.went_wrong(OriginFault::Busy);
             return Err(self.error(None, OriginErrorKind::QueueFull { queue_max: self.queue_max }));
         };
         let Ok(grant) = tokio::time::timeout(self.queue_timeout, waiting.served()).await else {
             core.counters.origin_errors_busy.add(1);
-            self.servers.went_wrong();
+            self.servers.went_wrong(OriginFault::Busy);
             return Err(self.error(None, OriginErrorKind::QueueTimeout { after: self.queue_timeout }));
         };
-        Ok(self.accept(core, reuse, grant))
+        Ok(self.accept(core, turn, call, grant))
     }
 
     /// What a waiter makes of what it was given. A connection that cannot be used leaves its slot.
-    fn accept(&self, core: &CoreHandle<'_>, reuse: Reuse, grant: Grant<Returned>) -> Entered {
+    fn accept(&self, core: &CoreHandle<'_>, turn: RequestTurn, call: &Call<'_>, grant: Grant<Returned>) -> Entered {
         match grant {
             Grant::Slot => Entered::Slot(Lease::of_slot(&self.servers)),
             Grant::Used(Returned { address, mut idle }) => {
-                let ejected = address.is_ejected(core.now_ms);
+                let is_wanted = call.reuse == Reuse::Allowed && self.may_be_asked(&address, turn, call, core.now_ms);
                 let lease = Lease::of_open(&self.servers, address);
-                if reuse == Reuse::Fresh || ejected || !self.servers.is_usable(&mut idle, core.core, core.now_ms) {
+                if !is_wanted || !self.servers.is_usable(&mut idle, core.core, core.now_ms) {
                     drop(idle);
                     return Entered::Slot(lease.emptied());
                 }
@@ -227,10 +228,19 @@ impl Origin {
         }
     }
 
+    /// Is a request that needs a connection, whichever it is, one for this address? What belongs to one address is for that alone.
+    fn may_be_asked(&self, address: &Arc<Address>, turn: RequestTurn, call: &Call<'_>, now_ms: u64) -> bool {
+        if turn.affinity != Affinity::default() {
+            return self.servers.book().pick(turn, now_ms, call.avoid).is_some_and(|own| Arc::ptr_eq(own, address));
+        }
+        let serves = matches!(address.standing(now_ms, 0), Standing::Serves { .. });
+        serves && !call.avoid.iter().any(|tried| Arc::ptr_eq(tried, address))
+    }
+
     /// An idle connection to the address whose turn it is, from whatever core.
-    fn take_over(&self, core: &CoreHandle<'_>, turn: usize) -> Option<OriginConnection> {
+    fn take_over(&self, core: &CoreHandle<'_>, turn: RequestTurn, avoid: &[Arc<Address>]) -> Option<OriginConnection> {
         let book = self.servers.book();
-        let address = book.pick(turn, core.now_ms, &[])?;
+        let address = book.pick(turn, core.now_ms, avoid)?;
         let idle = self.servers.take_any(address, core.core, core.now_ms)?;
         self.adopt(core, Lease::of_open(&self.servers, Arc::clone(address)), idle).ok()
     }

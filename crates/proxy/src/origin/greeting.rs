@@ -15,7 +15,7 @@ pub async fn dial_and_greet(
     place: &DialAddress,
     greeting: &Greeting,
     tls: Option<&ClientTls>,
-    call: &Call,
+    call: &Call<'_>,
 ) -> Result<Socket, OriginErrorKind> {
     dial(place, call.connect_timeout, async |mut stream| {
         let mut words = greeting.preamble.clone();

@@ -5,8 +5,14 @@ use std::time::Duration;
 
 /// Addresses tried for one request before its client is told that the origin is not there.
 pub const DIAL_ATTEMPTS_MAX: usize = 3;
+/// Whoever comes back gets so many thousandths of its share at least, or it would never be seen to answer.
+pub const SLOW_PERMILLE_MIN: u32 = 50;
+/// Turns in a round of addresses of different weights, and one more for each that weighs very little.
+pub const TURNS_MAX: u64 = 1 << 14;
 /// Where several addresses are tried beside one another, each is alone for so long (RFC 8305 §8 recommends it).
 pub const DIAL_HEAD_START: Duration = Duration::from_millis(250);
+/// Records taken from one name of a service; each has a name that is looked up.
+pub const SERVICE_RECORDS_MAX: usize = 32;
 /// Addresses taken from one name.
 pub const ADDRESSES_PER_NAME_MAX: usize = 64;
 /// An answer's time to live is not believed below this: a TTL of 0 would mean a lookup per request.

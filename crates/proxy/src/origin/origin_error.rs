@@ -60,6 +60,8 @@ pub enum OriginErrorKind {
     QueueTimeout {
         after: Duration,
     },
+    /// Every address is taken out by an operator, or left out where the circuit breaks.
+    AllOut,
     /// `backend NAME none;`
     Nowhere,
     /// Its URLs are `h2://`, and the request needs HTTP/1.
@@ -78,6 +80,7 @@ impl OriginError {
             OriginErrorKind::Exhausted { .. }
             | OriginErrorKind::QueueFull { .. }
             | OriginErrorKind::QueueTimeout { .. }
+            | OriginErrorKind::AllOut
             | OriginErrorKind::Nowhere => 503,
             OriginErrorKind::ConnectTimeout { .. } => 504,
         }
@@ -94,6 +97,7 @@ impl OriginError {
             OriginErrorKind::Exhausted { .. } => "origin-exhausted",
             OriginErrorKind::QueueFull { .. } => "origin-queue-full",
             OriginErrorKind::QueueTimeout { .. } => "origin-queue-timeout",
+            OriginErrorKind::AllOut => "origin-all-out",
             OriginErrorKind::Nowhere => "origin-none",
             OriginErrorKind::Http2Only => "origin-http2-only",
         }
@@ -113,6 +117,7 @@ impl OriginErrorKind {
             | OriginErrorKind::Forbidden
             | OriginErrorKind::QueueFull { .. }
             | OriginErrorKind::QueueTimeout { .. }
+            | OriginErrorKind::AllOut
             | OriginErrorKind::Nowhere
             | OriginErrorKind::Http2Only => false,
         }
@@ -168,6 +173,11 @@ impl fmt::Display for OriginError {
             OriginErrorKind::Http2Only => {
                 write!(f, ": the request needs HTTP/1, and its URL is h2:// ({})", self.setting("urls"))
             }
+            OriginErrorKind::AllOut => write!(
+                f,
+                ": every address is out: by failures or probes ({}), or by order (POST /origins/NAME of the admin address)",
+                self.setting("circuit_breaker")
+            ),
             OriginErrorKind::Nowhere => write!(f, ": it has no address, on purpose (backend {} none)", self.origin),
         }
     }

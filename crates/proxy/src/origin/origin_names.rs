@@ -20,6 +20,7 @@ use super::dial::DialAddress;
 use super::limits::{
     ADDRESSES_PER_NAME_MAX, QUESTION_LOST_MS, RESOLVE_RETRY_MS, STALE_WAIT_MS, TTL_MAX_MS, TTL_MIN_MS,
 };
+use super::service_name::{self, FoundAddress, ServicePart};
 use crate::settings::OriginUrl;
 
 #[derive(Debug)]
@@ -43,7 +44,7 @@ struct OriginName {
     spoken: Spoken,
     phase: NamePhase,
     /// The last addresses heard, used as long as nothing newer is known.
-    addresses: Vec<IpAddr>,
+    addresses: Vec<FoundAddress>,
     /// It stands for addresses of which the gate lets none through.
     forbidden: bool,
 }
@@ -59,8 +60,18 @@ enum NamePhase {
 /// What a name server, a hosts file or the settings say about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameAnswer {
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<FoundAddress>,
     pub ttl_ms: u64,
+}
+
+/// Where connections can be opened to, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPlace {
+    pub at: DialAddress,
+    /// Which URL stands for it.
+    pub url: usize,
+    /// What an SRV record says of it.
+    pub service: Option<ServicePart>,
 }
 
 /// A name without an address, or a forbidden address.
@@ -87,7 +98,7 @@ impl OriginNames {
             OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } | OriginUrl::Http2 { host, port } => {
                 let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
                 let spoken = match url {
-                    OriginUrl::Tls { .. } => Spoken::Tls(Arc::from(bare)),
+                    OriginUrl::Tls { .. } => Spoken::Tls(Arc::from(service_name::domain_of(bare).unwrap_or(bare))),
                     OriginUrl::Http2 { .. } => Spoken::Http2,
                     _ => Spoken::Http1,
                 };
@@ -137,7 +148,7 @@ impl OriginNames {
                 let ttl_ms = answer.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS);
                 answer.addresses.truncate(ADDRESSES_PER_NAME_MAX);
                 if let Some(gate) = gate {
-                    answer.addresses.retain(|&address| gate.admits(address));
+                    answer.addresses.retain(|address| gate.admits(address.ip));
                     name.forbidden = answer.addresses.is_empty();
                 }
                 name.addresses = answer.addresses;
@@ -152,21 +163,24 @@ impl OriginNames {
     }
 
     /// Every place the URLs stand for now, in their order, each once.
-    pub fn places(&self) -> Vec<DialAddress> {
+    pub fn places(&self) -> Vec<NamedPlace> {
         let mut places = Vec::new();
-        for part in &self.parts {
+        for (url, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Fixed(place) => places.push(place.clone()),
+                Part::Fixed(at) => places.push(NamedPlace { at: at.clone(), url, service: None }),
                 Part::Forbidden(_) => {}
                 Part::Named(name) => {
-                    let place = |&ip| name.spoken.at(SocketAddr::new(ip, name.port));
+                    let place = |found: &FoundAddress| {
+                        let port = found.service.map_or(name.port, |service| service.port);
+                        NamedPlace { at: name.spoken.at(SocketAddr::new(found.ip, port)), url, service: found.service }
+                    };
                     places.extend(name.addresses.iter().map(place));
                 }
             }
         }
         #[allow(clippy::mutable_key_type, reason = "a mocked place is told by its name, which does not change")]
         let mut seen = HashSet::new();
-        places.retain(|place| seen.insert(place.clone()));
+        places.retain(|place| seen.insert(place.at.clone()));
         places
     }
 
@@ -252,11 +266,12 @@ mod tests {
     }
 
     fn answer(addresses: &[&str], ttl_ms: u64) -> Result<NameAnswer, Arc<str>> {
-        Ok(NameAnswer { addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(), ttl_ms })
+        let found = |text: &&str| FoundAddress::from(text.parse::<IpAddr>().unwrap());
+        Ok(NameAnswer { addresses: addresses.iter().map(found).collect(), ttl_ms })
     }
 
     fn check(names: &OriginNames, expect: &[&str]) {
-        assert_eq!(names.places().iter().map(DialAddress::to_string).collect::<Vec<_>>(), expect);
+        assert_eq!(names.places().iter().map(|place| place.at.to_string()).collect::<Vec<_>>(), expect);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::balance::Address;
+use super::address::Address;
 use super::servers::Servers;
 use crate::socket::Socket;
 

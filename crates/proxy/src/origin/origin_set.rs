@@ -7,10 +7,11 @@ use tls::Authorities;
 
 use super::origin_pool::IdleAccount;
 use super::resolver::Resolver;
-use super::servers::Servers;
+use super::servers::{Servers, ServersTerms};
 use super::tls_clients::TlsClients;
 use super::whereabouts::Whereabouts;
 use super::{AddressGate, Declared, Origin, OriginStatus, Speaks};
+use crate::clock::mono_now_ms;
 #[cfg(test)]
 use crate::limits::Limits;
 #[cfg(test)]
@@ -67,7 +68,8 @@ impl Origins {
     /// An origin that nobody configured, for a target that somebody asks a proxy for. `gate` says which of its addresses
     /// may be connected to.
     pub fn of_target(&self, settings: &OriginSettings, gate: Arc<dyn AddressGate>) -> Arc<Origin> {
-        let servers = Servers::new(settings.urls.clone(), settings.connections_max, &self.account, Some(gate));
+        let terms = ServersTerms::of(settings);
+        let servers = Servers::new(settings.urls.clone(), terms, settings.connections_max, &self.account, Some(gate));
         let tls = TlsClients::new(settings, self.authorities);
         Arc::new(Origin::new(settings, Declared::AsTarget, tls, servers, Arc::clone(&self.resolver)))
     }
@@ -97,14 +99,24 @@ impl Origins {
         let origins = settings.iter().map(|origin| {
             // Programs live side by side: one that is only loaded must not change what another one has.
             let by_name_only = declared == Declared::InVcl;
-            let servers = inherit(&mut inherited, origin, by_name_only)
-                .unwrap_or_else(|| Servers::new(origin.urls.clone(), origin.connections_max, &account, None));
+            let terms = ServersTerms::of(origin);
+            let servers = match inherit(&mut inherited, origin, by_name_only) {
+                Some(servers) => {
+                    servers.set_terms(terms, mono_now_ms());
+                    servers
+                }
+                None => Servers::new(origin.urls.clone(), terms, origin.connections_max, &account, None),
+            };
             servers.set_connections_max(origin.connections_max);
             let tls = TlsClients::new(origin, authorities);
             Arc::new(Origin::new(origin, declared, tls, servers, Arc::clone(&resolver)))
         });
         let origins = origins.collect();
         Arc::new(Origins { origins, account, resolver, authorities })
+    }
+
+    pub fn all(&self) -> &[Arc<Origin>] {
+        &self.origins
     }
 
     #[inline]

@@ -9,11 +9,16 @@ use std::sync::{Arc, OnceLock};
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig};
+use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::RData;
 use tokio::sync::mpsc;
 
-use super::limits::{HOSTS_FILE_BYTES_MAX, HOSTS_FILE_TTL_MS, QUESTION_ROUNDS_MAX, QUESTION_TIMEOUT, TTL_MAX_MS};
+use super::limits::{
+    HOSTS_FILE_BYTES_MAX, HOSTS_FILE_TTL_MS, QUESTION_ROUNDS_MAX, QUESTION_TIMEOUT, SERVICE_RECORDS_MAX, TTL_MAX_MS,
+};
 use super::origin_names::NameAnswer;
+use super::service_name::{self, FoundAddress, ServicePart};
 use crate::clock::Moment;
 use crate::settings::ResolverSettings;
 
@@ -76,7 +81,8 @@ async fn answer_all(settings: ResolverSettings, mut asked: mpsc::UnboundedReceiv
     while let Some(NameQuery { host, reply }) = asked.recv().await {
         let began = Moment::now();
         let took_ms = move || began.micros_until(Moment::now()) / 1_000;
-        if let Some(answer) = answer_locally(&settings, &host, Path::new(HOSTS_FILE)) {
+        let is_service = service_name::domain_of(&host).is_some();
+        if !is_service && let Some(answer) = answer_locally(&settings, &host, Path::new(HOSTS_FILE)) {
             reply(Ok(answer), took_ms());
             continue;
         }
@@ -88,8 +94,12 @@ async fn answer_all(settings: ResolverSettings, mut asked: mpsc::UnboundedReceiv
             Err(why) => reply(Err(why), took_ms()),
             Ok(built) => {
                 servers = Some(built.clone());
+                let settings = Arc::clone(&settings);
                 tokio::spawn(async move {
-                    let answer = answer_from_servers(&built, &host).await;
+                    let answer = match is_service {
+                        true => answer_of_service(&settings, &built, &host).await,
+                        false => answer_from_servers(&built, &host).await,
+                    };
                     reply(answer, took_ms());
                 });
             }
@@ -101,15 +111,15 @@ async fn answer_all(settings: ResolverSettings, mut asked: mpsc::UnboundedReceiv
 fn answer_locally(settings: &ResolverSettings, host: &str, hosts_file: &Path) -> Option<NameAnswer> {
     let host = host.strip_suffix('.').unwrap_or(host);
     if let Some((_, addresses)) = settings.hosts.iter().find(|(name, _)| name.eq_ignore_ascii_case(host)) {
-        return Some(NameAnswer { addresses: addresses.clone(), ttl_ms: TTL_MAX_MS });
+        return Some(NameAnswer { addresses: found(addresses), ttl_ms: TTL_MAX_MS });
     }
     let addresses = addresses_in_hosts_file(hosts_file, host);
     if !addresses.is_empty() {
-        return Some(NameAnswer { addresses, ttl_ms: HOSTS_FILE_TTL_MS });
+        return Some(NameAnswer { addresses: found(&addresses), ttl_ms: HOSTS_FILE_TTL_MS });
     }
     let last_label = host.rsplit('.').next().unwrap_or(host);
     last_label.eq_ignore_ascii_case("localhost").then(|| NameAnswer {
-        addresses: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        addresses: found(&[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]),
         ttl_ms: HOSTS_FILE_TTL_MS,
     })
 }
@@ -157,11 +167,61 @@ async fn answer_from_servers(servers: &TokioResolver, host: &str) -> Result<Name
     match servers.lookup_ip(host).await {
         Ok(found) => {
             let ttl_s = found.as_lookup().answers().iter().map(|record| record.ttl).min().unwrap_or(0);
-            Ok(NameAnswer { addresses: found.iter().collect(), ttl_ms: u64::from(ttl_s) * 1_000 })
+            Ok(NameAnswer {
+                addresses: found.iter().map(FoundAddress::from).collect(),
+                ttl_ms: u64::from(ttl_s) * 1_000,
+            })
         }
-        Err(e) if e.is_nx_domain() => Err("no such name".into()),
-        Err(e) => Err(e.to_string().into()),
+        Err(e) => Err(unanswered(&e)),
     }
+}
+
+fn unanswered(error: &NetError) -> Arc<str> {
+    if error.is_nx_domain() { "no such name".into() } else { error.to_string().into() }
+}
+
+fn found(addresses: &[IpAddr]) -> Vec<FoundAddress> {
+    addresses.iter().copied().map(FoundAddress::from).collect()
+}
+
+/// RFC 2782: the records of the service, then the addresses of each of their targets, from wherever names of hosts are known. One that is not
+/// known is left out, unless none is.
+async fn answer_of_service(
+    settings: &ResolverSettings,
+    servers: &TokioResolver,
+    service: &str,
+) -> Result<NameAnswer, Arc<str>> {
+    let lookup = servers.srv_lookup(service).await.map_err(|e| unanswered(&e))?;
+    let records = lookup.answers().iter().filter_map(|record| match &record.data {
+        RData::SRV(srv) => Some((srv, record.ttl)),
+        _ => None,
+    });
+    let mut records: Vec<_> = records.collect();
+    records.sort_by_key(|(srv, _)| srv.priority);
+    records.truncate(SERVICE_RECORDS_MAX);
+    let best = records.first().map(|(srv, _)| srv.priority);
+    let (mut answer, mut why) = (NameAnswer { addresses: Vec::new(), ttl_ms: u64::MAX }, "it has no server".into());
+    for (srv, ttl_s) in records {
+        let target = srv.target.to_string();
+        // RFC 2782: "." says that there is no such service here.
+        if target == "." {
+            continue;
+        }
+        let known = match answer_locally(settings, &target, Path::new(HOSTS_FILE)) {
+            Some(known) => Ok(known),
+            None => answer_from_servers(servers, &target).await,
+        };
+        match known {
+            Ok(known) => {
+                let part = ServicePart { port: srv.port, weight: srv.weight, is_backup: Some(srv.priority) != best };
+                let with_part = |found: FoundAddress| FoundAddress { service: Some(part), ..found };
+                answer.addresses.extend(known.addresses.into_iter().map(with_part));
+                answer.ttl_ms = answer.ttl_ms.min(known.ttl_ms).min(u64::from(ttl_s) * 1_000);
+            }
+            Err(of_target) => why = of_target,
+        }
+    }
+    if answer.addresses.is_empty() { Err(why) } else { Ok(answer) }
 }
 
 #[cfg(test)]
@@ -180,7 +240,8 @@ mod tests {
         std::fs::write(&file, HOSTS).unwrap();
         let answer = answer_locally(&settings, host, &file);
         std::fs::remove_file(&file).unwrap();
-        let addresses = answer.map(|answer| answer.addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>());
+        let addresses =
+            answer.map(|answer| answer.addresses.iter().map(|found| found.ip.to_string()).collect::<Vec<_>>());
         assert_eq!(addresses.unwrap_or_default(), expect, "{host}");
     }
 

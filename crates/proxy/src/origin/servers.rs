@@ -3,7 +3,7 @@
 //! counts are kept in one place.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
@@ -11,18 +11,27 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::AddressGate;
-use super::balance::{Address, Book};
+use super::address::Address;
+use super::balance::{Book, BookTerms};
+use super::dial::DialAddress;
 use super::limits::{SHELVES_MAX, SHELVES_MIN};
 use super::origin_error::Span;
-use super::origin_names::{NameAnswer, Nameless, OriginNames};
+use super::origin_faults::{FaultCounts, OriginFault};
+use super::origin_names::{NameAnswer, NamedPlace, Nameless, OriginNames};
 use super::origin_pool::{Idle, IdleAccount, Oldest};
-use super::origin_queue::{ConnectionSlots, Grant, QueuePlace};
+use super::origin_queue::{ConnectionSlots, Grant};
 use super::resolver::Resolver;
-use crate::settings::OriginUrl;
+use crate::clock::wall_now_ms;
+use crate::probe_window::ProbeWindow;
+use crate::settings::{BalanceSettings, OriginSettings, OriginUrl, ProbeSettings};
 
 #[derive(Debug)]
 pub struct Servers {
     pub urls: Vec<OriginUrl>,
+    /// What a reload may change. Written with `names` locked.
+    terms: ArcSwap<ServersTerms>,
+    /// The balance asks how many requests each address works on.
+    counts_in_use: AtomicBool,
     book: ArcSwap<Book>,
     /// Counts requests, for the round robin.
     turn: AtomicUsize,
@@ -34,8 +43,35 @@ pub struct Servers {
     /// Told whenever an answer about a name came.
     heard: Notify,
     shelves_count: usize,
-    /// What went wrong by their doing, of whatever kind. Failures are rare, so that cores may share one count.
-    pub errors: AtomicU64,
+    /// What went wrong by their doing. Failures are rare, so that cores may share one count.
+    pub faults: FaultCounts,
+}
+
+/// How its addresses share the requests, and how they are probed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServersTerms {
+    balance: BalanceSettings,
+    probe: Option<ProbeSettings>,
+}
+
+impl ServersTerms {
+    pub fn of(settings: &OriginSettings) -> ServersTerms {
+        ServersTerms { balance: settings.balance.clone(), probe: settings.probe.clone() }
+    }
+
+    fn of_book(&self) -> BookTerms {
+        BookTerms {
+            kind: self.balance.kind.clone(),
+            slow_ms: self.balance.slow_start.as_millis().try_into().unwrap_or(u64::MAX / 1_000),
+            breaks_circuit: self.balance.breaks_circuit,
+            sticky: self.balance.sticky_cookie.clone(),
+        }
+    }
+
+    /// That of an address of which no probe has come yet.
+    fn window(&self) -> Option<ProbeWindow> {
+        self.probe.as_ref().map(|probe| ProbeWindow::new(probe.window, probe.threshold, probe.initial))
+    }
 }
 
 /// An idle connection on its way to somebody who waits.
@@ -45,26 +81,10 @@ pub struct Returned {
     pub idle: Idle,
 }
 
-/// The right to one open connection. Dropped, it gives the slot back and lets the next in.
-#[derive(Debug)]
-pub struct Lease {
-    servers: Arc<Servers>,
-    holds: Holds,
-}
-
-#[derive(Debug)]
-enum Holds {
-    /// A slot, no connection yet.
-    Slot,
-    /// A slot and a connection to this address.
-    Open(Arc<Address>),
-    /// The slot went elsewhere.
-    Nothing,
-}
-
 impl Servers {
     pub fn new(
         urls: Vec<OriginUrl>,
+        terms: ServersTerms,
         connections_max: usize,
         account: &Arc<IdleAccount>,
         gate: Option<Arc<dyn AddressGate>>,
@@ -73,6 +93,8 @@ impl Servers {
         let servers = Arc::new(Servers {
             names: Mutex::new(OriginNames::new(&urls, gate)),
             urls,
+            counts_in_use: AtomicBool::new(terms.balance.kind.compares_load()),
+            terms: ArcSwap::from_pointee(terms),
             book: ArcSwap::default(),
             turn: AtomicUsize::new(0),
             used: AtomicBool::new(false),
@@ -80,9 +102,9 @@ impl Servers {
             account: Arc::clone(account),
             heard: Notify::new(),
             shelves_count: cores.clamp(SHELVES_MIN, SHELVES_MAX),
-            errors: AtomicU64::new(0),
+            faults: FaultCounts::default(),
         });
-        servers.rewrite_book(&servers.names.lock());
+        servers.rewrite_book(&servers.names.lock(), 0);
         let mut members = account.members.lock();
         members.retain(|member| member.strong_count() > 0);
         members.push(Arc::downgrade(&servers));
@@ -90,8 +112,14 @@ impl Servers {
         servers
     }
 
-    pub fn went_wrong(&self) {
-        self.errors.fetch_add(1, Ordering::Relaxed);
+    pub fn went_wrong(&self, fault: OriginFault) {
+        self.faults.add(fault);
+    }
+
+    /// Does the balance ask how many requests each address works on?
+    #[inline]
+    pub fn counts_in_use(&self) -> bool {
+        self.counts_in_use.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -152,7 +180,8 @@ impl Servers {
     /// Puts a connection on its core's shelf, for the next request or for whoever waits.
     #[inline]
     pub fn put(&self, address: &Address, idle: Idle) {
-        if !self.account.keeps_any() && self.slots.waiting() == 0 || self.slots.is_shrinking() {
+        let is_kept = self.account.keeps_any() || self.slots.waiting() != 0;
+        if !is_kept || self.slots.is_shrinking() || address.is_out() {
             drop(idle);
             return self.closed(Some(address));
         }
@@ -205,7 +234,7 @@ impl Servers {
     }
 
     /// Takes what a waiter was given and cannot use.
-    fn give_back(&self, grant: Grant<Returned>) {
+    pub fn give_back(&self, grant: Grant<Returned>) {
         match grant {
             Grant::Slot => self.closed(None),
             Grant::Used(Returned { address, idle }) => self.put(&address, idle),
@@ -218,9 +247,30 @@ impl Servers {
         self.settle();
     }
 
+    /// A reload's new terms, or the same.
+    pub fn set_terms(&self, terms: ServersTerms, now_ms: u64) {
+        let names = self.names.lock();
+        if **self.terms.load() != terms {
+            self.counts_in_use.store(terms.balance.kind.compares_load(), Ordering::Relaxed);
+            self.terms.store(Arc::new(terms));
+            self.rewrite_book(&names, now_ms);
+        }
+    }
+
+    /// Something about an address was ordered: it is weighed anew, and where it is taken out nothing to it lies idle.
+    pub fn ordered(&self, address: &Address, now_ms: u64) {
+        self.rewrite_book(&self.names.lock(), now_ms);
+        if address.is_out() {
+            let take = || (0..address.shelves.count()).find_map(|shelf| address.shelves.take_newest(shelf));
+            std::iter::from_fn(take).for_each(|idle| self.close_idle(address, idle));
+        }
+    }
+
     /// Closes what this core left on its shelves for too long or what its origins closed meanwhile.
     pub fn sweep(&self, core: usize, now_ms: u64) {
-        for address in &self.book.load().addresses {
+        let book = self.book.load();
+        for address in &book.addresses {
+            address.settle_marks(now_ms, book.terms().slow_ms);
             for idle in address.shelves.take_unusable(core, |idle| self.is_usable(idle, core, now_ms)) {
                 self.close_idle(address, idle);
             }
@@ -294,23 +344,35 @@ impl Servers {
     fn hear(&self, index: usize, answer: Result<NameAnswer, Arc<str>>, now_ms: u64) {
         let mut names = self.names.lock();
         names.heard(index, answer, now_ms);
-        self.rewrite_book(&names);
+        self.rewrite_book(&names, now_ms);
         drop(names);
         self.heard.notify_waiters();
     }
 
-    /// Addresses named again keep their health and connections; those no longer named lose their idle ones.
-    fn rewrite_book(&self, names: &OriginNames) {
-        let old = self.book.load_full();
-        let address = |place| match old.addresses.iter().find(|address| address.place == place) {
-            Some(address) => Arc::clone(address),
-            None => Arc::new(Address::new(place, self.shelves_count)),
+    /// Addresses named again keep their health and connections; those no longer named lose their idle ones. Who comes new beside others
+    /// begins slowly.
+    fn rewrite_book(&self, names: &OriginNames, now_ms: u64) {
+        let (old, terms) = (self.book.load_full(), self.terms.load());
+        let window = terms.window();
+        let known = |place: &DialAddress| old.addresses.iter().find(|address| address.place == *place).cloned();
+        let member = |NamedPlace { at, url, service }: NamedPlace| {
+            let known = known(&at);
+            let is_new = known.is_none() && !old.addresses.is_empty();
+            let address = known.unwrap_or_else(|| Arc::new(Address::new(at, self.shelves_count)));
+            if is_new {
+                address.begin_slowly(now_ms);
+            }
+            address.set_probed(window.as_ref(), is_new, now_ms, wall_now_ms());
+            let of_url = terms.balance.shares.get(url).copied().unwrap_or_default();
+            let mut share = service.map_or(of_url, |service| service.share(of_url));
+            share.weight = address.ordered_weight().unwrap_or(share.weight);
+            (address, share)
         };
-        let addresses: Vec<Arc<Address>> = names.places().into_iter().map(address).collect();
-        let (fresh_until_ms, renew_from_ms) = names.fresh_until_ms();
-        let gone: Vec<_> =
-            old.addresses.iter().filter(|old| !addresses.iter().any(|new| Arc::ptr_eq(old, new))).cloned().collect();
-        self.book.store(Arc::new(Book { addresses, fresh_until_ms, renew_from_ms }));
+        let members = names.places().into_iter().map(member).collect();
+        let book = Book::new(members, terms.of_book(), names.fresh_until_ms());
+        let is_named = |old: &&Arc<Address>| book.addresses.iter().any(|new| Arc::ptr_eq(old, new));
+        let gone: Vec<_> = old.addresses.iter().filter(|old| !is_named(old)).cloned().collect();
+        self.book.store(Arc::new(book));
         for address in gone {
             for idle in address.shelves.close() {
                 self.close_idle(&address, idle);
@@ -349,94 +411,4 @@ pub struct Unresolved {
     pub why: Arc<str>,
     /// It has addresses, and none that may be connected to.
     pub forbidden: bool,
-}
-
-impl Lease {
-    /// Of a slot that was taken for a connection to be opened.
-    pub fn of_slot(servers: &Arc<Servers>) -> Lease {
-        Lease { servers: Arc::clone(servers), holds: Holds::Slot }
-    }
-
-    /// Of an open connection that comes with its slot.
-    #[inline]
-    pub fn of_open(servers: &Arc<Servers>, address: Arc<Address>) -> Lease {
-        Lease { servers: Arc::clone(servers), holds: Holds::Open(address) }
-    }
-
-    pub fn servers(&self) -> &Servers {
-        &self.servers
-    }
-
-    /// The connection was opened.
-    pub fn opened(mut self, address: Arc<Address>) -> Lease {
-        assert!(matches!(self.holds, Holds::Slot), "a lease is for one connection");
-        address.connections.fetch_add(1, Ordering::Relaxed);
-        self.holds = Holds::Open(address);
-        self
-    }
-
-    /// The connection was closed and another is to be opened in its slot.
-    pub fn emptied(mut self) -> Lease {
-        if let Holds::Open(address) = std::mem::replace(&mut self.holds, Holds::Slot) {
-            address.connections.fetch_sub(1, Ordering::Relaxed);
-        }
-        self
-    }
-
-    /// The address it is open to.
-    #[inline]
-    pub fn address(&self) -> Option<&Arc<Address>> {
-        match &self.holds {
-            Holds::Open(address) => Some(address),
-            Holds::Slot | Holds::Nothing => None,
-        }
-    }
-
-    /// Ends the lease: the connection takes its slot along to a shelf.
-    #[inline]
-    pub fn put(mut self, idle: Idle) {
-        if let Holds::Open(address) = std::mem::replace(&mut self.holds, Holds::Nothing) {
-            self.servers.put(&address, idle);
-        }
-    }
-}
-
-impl Drop for Lease {
-    #[inline]
-    fn drop(&mut self) {
-        match std::mem::replace(&mut self.holds, Holds::Nothing) {
-            Holds::Slot => self.servers.closed(None),
-            Holds::Open(address) => self.servers.closed(Some(&address)),
-            Holds::Nothing => {}
-        }
-    }
-}
-
-/// A place in the queue. Dropped before it was served, the others move up; dropped after, what it was given goes on.
-#[derive(Debug)]
-pub struct Waiting<'a> {
-    servers: &'a Arc<Servers>,
-    place: QueuePlace<Returned>,
-}
-
-impl<'a> Waiting<'a> {
-    pub fn join(servers: &'a Arc<Servers>, queue_max: usize) -> Option<Waiting<'a>> {
-        let waiting = Waiting { servers, place: servers.slots.join(queue_max)? };
-        servers.settle();
-        Some(waiting)
-    }
-
-    pub async fn served(&mut self) -> Grant<Returned> {
-        (&mut self.place.grant).await.expect("a place is in the queue until it is served or dropped")
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.place.grant.close();
-        match self.place.grant.try_recv() {
-            Ok(grant) => self.servers.give_back(grant),
-            Err(_) => self.servers.slots.leave(self.place.number),
-        }
-    }
 }

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::Notify;
 
-use super::balance::{Address, Ejection};
+use super::address::{Address, Ejection};
+use super::lease::Lease;
 use super::origin_pool::IdleAccount;
-use super::servers::Lease;
 use super::{CoreHandle, OriginConnection, OriginFailure};
 use crate::clock::deadline_now_ms;
 use crate::origin_streams::OriginStreams;
@@ -287,6 +287,10 @@ impl SharedStream {
 
     pub(crate) fn label(&self) -> &Arc<str> {
         &self.connection.address.label
+    }
+
+    pub(crate) fn address(&self) -> &Arc<Address> {
+        &self.connection.address
     }
 
     pub(crate) fn succeeded(&self) {

@@ -10,7 +10,8 @@ use std::task::Poll;
 
 use smallvec::SmallVec;
 
-use super::balance::{Address, Book};
+use super::address::Address;
+use super::balance::{Book, RequestTurn};
 use super::dial::DialAddress;
 use super::limits::{DIAL_ATTEMPTS_MAX, DIAL_HEAD_START};
 use super::origin_error::OriginErrorKind;
@@ -21,13 +22,13 @@ pub type Addresses = SmallVec<[Arc<Address>; DIAL_ATTEMPTS_MAX]>;
 
 type Running<F> = SmallVec<[(Arc<Address>, Pin<Box<F>>); DIAL_ATTEMPTS_MAX]>;
 
-/// Dials `first`, then what `next` says, which is told what was begun. `failed` hears of each that failed but the one that
+/// Dials `first`, then what `next` says, which is told what was begun. `failed` hears of each that failed, and why, but the one that
 /// is returned: the last, if none answered.
 pub async fn dial_staggered<F: Future<Output = Dialled>>(
     first: Arc<Address>,
     mut next: impl FnMut(&[Arc<Address>]) -> Option<Arc<Address>>,
     dial: impl Fn(Arc<Address>) -> F,
-    mut failed: impl FnMut(&Arc<Address>),
+    mut failed: impl FnMut(&Arc<Address>, &OriginErrorKind),
 ) -> (Dialled, Arc<Address>) {
     let mut begun: Addresses = SmallVec::new();
     let mut running: Running<F> = SmallVec::new();
@@ -46,15 +47,15 @@ pub async fn dial_staggered<F: Future<Output = Dialled>>(
                 match running[at].1.as_mut().poll(cx) {
                     Poll::Pending => at += 1,
                     Poll::Ready(Ok(stream)) => {
-                        if let Some((_, address)) = last.take() {
-                            failed(&address);
+                        if let Some((kind, address)) = last.take() {
+                            failed(&address, &kind);
                         }
                         return Poll::Ready((Ok(stream), running.remove(at).0));
                     }
                     Poll::Ready(Err(kind)) => {
                         let (address, _) = running.remove(at);
-                        if let Some((_, address)) = last.replace((kind, address)) {
-                            failed(&address);
+                        if let Some((kind, address)) = last.replace((kind, address)) {
+                            failed(&address, &kind);
                         }
                     }
                 }
@@ -76,11 +77,11 @@ pub async fn dial_staggered<F: Future<Output = Dialled>>(
 impl Book {
     /// Whom to dial beside those that were begun: of the other IP version, if there is one, for that is what fails as a
     /// whole.
-    pub fn beside(&self, turn: usize, now_ms: u64, begun: &[Arc<Address>]) -> Option<&Arc<Address>> {
+    pub fn beside(&self, turn: RequestTurn, now_ms: u64, begun: &[Arc<Address>]) -> Option<&Arc<Address>> {
         let is_v4 = |address: &Address| matches!(&address.place, DialAddress::Tcp(socket) | DialAddress::Http2(socket) | DialAddress::Tls(socket, _) if socket.is_ipv4());
         let last_is_v4 = begun.last().is_some_and(|address| is_v4(address));
         let is_begun = |address: &Arc<Address>| begun.iter().any(|other| Arc::ptr_eq(other, address));
-        self.in_turn(turn)
+        self.in_turn(turn.number)
             .find(|address| !address.is_ejected(now_ms) && !is_begun(address) && is_v4(address) != last_is_v4)
             .or_else(|| self.pick(turn, now_ms, begun))
     }
@@ -93,13 +94,16 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
+    use crate::origin::balance::BookTerms;
+    use crate::settings::UrlShare;
 
     fn address(text: &str) -> Arc<Address> {
         Arc::new(Address::new(DialAddress::Tcp(text.parse().unwrap()), 1))
     }
 
     fn book(addresses: &[&str]) -> Book {
-        Book { addresses: addresses.iter().map(|text| address(text)).collect(), ..Book::default() }
+        let members = addresses.iter().map(|text| (address(text), UrlShare::default())).collect();
+        Book::new(members, BookTerms::default(), (0, 0))
     }
 
     /// Dials that never end for what is called `silent`, fail for `refuses`, and answer for the rest. Who answered, what
@@ -109,7 +113,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let to: SocketAddr = listener.local_addr().unwrap();
         let (begun, lost) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-        let first = Arc::clone(book.pick(0, 0, &[]).unwrap());
+        let first = Arc::clone(book.pick(RequestTurn::default(), 0, &[]).unwrap());
         let dial = async |address: Arc<Address>| {
             begun.borrow_mut().push(address.label.to_string());
             if silent.contains(&&*address.label) {
@@ -120,9 +124,9 @@ mod tests {
             }
             Ok(tokio::net::TcpStream::connect(to).await.unwrap().into())
         };
-        let next = |begun: &[Arc<Address>]| book.beside(0, 0, begun).cloned();
+        let next = |begun: &[Arc<Address>]| book.beside(RequestTurn::default(), 0, begun).cloned();
         let (dialled, by) =
-            dial_staggered(first, next, dial, |address| lost.borrow_mut().push(address.label.to_string())).await;
+            dial_staggered(first, next, dial, |address, _| lost.borrow_mut().push(address.label.to_string())).await;
         (dialled.is_ok().then(|| by.label.to_string()), begun.into_inner(), lost.into_inner())
     }
 

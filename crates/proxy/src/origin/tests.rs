@@ -126,7 +126,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
     }
 }
 
-fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
+pub(crate) fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
     OriginSettings {
         name: name.into(),
         urls,
@@ -135,6 +135,9 @@ fn origin(name: &str, urls: Vec<OriginUrl>) -> OriginSettings {
         queue_timeout: Duration::from_secs(60),
         ejection_failures: 3,
         ejection_time: Duration::from_secs(10),
+        balance: Default::default(),
+        probe: None,
+        retries: Default::default(),
         host: None,
         timeouts: OriginTimeouts::default(),
         greeting: Greeting::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tls::{Authorities, ClientSettings, ClientTls, Protocol};
 
 use super::dial::DialAddress;
+use super::service_name;
 use crate::settings::{OriginSettings, OriginTls, OriginUrl, Verification};
 
 /// What begins sessions with the servers of one origin. Sessions are resumed on its later connections.
@@ -25,7 +26,7 @@ impl TlsClients {
     /// here, and no TLS is spoken with it.
     pub fn new(settings: &OriginSettings, system: fn() -> Option<Arc<Authorities>>) -> TlsClients {
         let hosts = settings.urls.iter().filter_map(|url| match url {
-            OriginUrl::Tls { host, .. } => Some(bare(host)),
+            OriginUrl::Tls { host, .. } => Some(service_name::domain_of(host).unwrap_or(bare(host))),
             OriginUrl::Tcp { .. } | OriginUrl::Http2 { .. } | OriginUrl::Unix(_) | OriginUrl::Mocked(_) => None,
         });
         let mut clients: Vec<TlsClient> = Vec::new();

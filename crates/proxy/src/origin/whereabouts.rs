@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::balance::RequestTurn;
 use super::dial::{DialAddress, dial};
 use super::origin_error::OriginErrorKind;
 use super::origin_pool::IdleAccount;
 use super::resolver::Resolver;
-use super::servers::Servers;
+use super::servers::{Servers, ServersTerms};
 use super::staggered_dial::dial_staggered;
 use crate::clock::Moment;
 use crate::settings::OriginUrl;
@@ -23,7 +24,10 @@ pub struct Whereabouts {
 
 impl Whereabouts {
     pub(super) fn new(url: OriginUrl, account: &Arc<IdleAccount>, resolver: &Arc<Resolver>) -> Whereabouts {
-        Whereabouts { servers: Servers::new(vec![url], 1, account, None), resolver: Arc::clone(resolver) }
+        Whereabouts {
+            servers: Servers::new(vec![url], ServersTerms::default(), 1, account, None),
+            resolver: Arc::clone(resolver),
+        }
     }
 
     /// A connection to its first address, or to another where that does not answer: everybody who asks for one name is
@@ -34,12 +38,12 @@ impl Whereabouts {
         let found = self.servers.look_up(&self.resolver, now_ms, elapsed_ms, timeout).await;
         found.map_err(|nowhere| OriginErrorKind::Resolve { why: nowhere.why })?;
         let first = self.servers.book().in_turn(0).next().cloned().ok_or(OriginErrorKind::Nowhere)?;
-        let next = |begun: &[_]| self.servers.book().beside(0, now_ms, begun).cloned();
+        let next = |begun: &[_]| self.servers.book().beside(RequestTurn::default(), now_ms, begun).cloned();
         let (dialled, address) = dial_staggered(
             first,
             next,
             |address| async move { dial(&address.place, timeout, async |stream| Ok(stream)).await },
-            |_| {},
+            |_, _| {},
         )
         .await;
         Ok((dialled?, address.place.clone()))

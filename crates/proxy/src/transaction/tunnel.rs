@@ -98,7 +98,7 @@ async fn open_directly(
 ) -> Result<Tunnel, Untunnelled> {
     let connect_timeout = origin.connect_timeout(&tx.site.settings.limits);
     let handle = tx.core.handle();
-    let mut connecting = pin!(origin.call(&handle, Call { reuse: Reuse::Fresh, connect_timeout, parties: None }));
+    let mut connecting = pin!(origin.call(&handle, Call::plain(Reuse::Fresh, connect_timeout)));
     let connected = poll_fn(|cx| {
         if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
             return Poll::Ready(Some(connected));

@@ -25,7 +25,7 @@ pub(crate) enum Carriage {
 pub(crate) async fn open(
     core: &Rc<Core>,
     origin: &Origin,
-    call: Call,
+    call: Call<'_>,
     carriage: Carriage,
 ) -> Result<Upstream, OriginError> {
     let handle = core.handle();

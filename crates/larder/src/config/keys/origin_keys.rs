@@ -1,10 +1,12 @@
 //! The keys of `[origin.NAME]` and its `tls`, and of `[resolver]`.
 
-use proxy::settings::{FastCgiSettings, OriginSettings};
+use proxy::settings::{BalanceKind, FastCgiSettings, OriginSettings, RetrySettings};
 
-use crate::config::definition::ValueKind::{Count, List, Map, Switch, Table, Text};
+use crate::config::choices::{RETRY_CAUSES, RETRY_METHODS};
+use crate::config::definition::ValueKind::{Count, Either, List, Map, Switch, Table, Text, Words};
 use crate::config::definition::{COUNT, KeyDefinition, PATH, TIME, V0_1, key};
 use crate::config::literal;
+use crate::limits::ORIGIN_RETRIES_MAX;
 use crate::plan::origin_with_defaults;
 
 fn by_default() -> OriginSettings {
@@ -15,8 +17,10 @@ pub const ORIGIN: &[KeyDefinition] = &[
     key(
         V0_1,
         "urls",
-        List(&Text("http://HOST[:PORT], https://HOST[:PORT], h2://HOST[:PORT] (HTTP/2 without TLS) or unix:/PATH")),
-        "Where its servers are. Several take turns; one that fails is left out for a while.",
+        List(&Text(
+            "http://HOST[:PORT], https://HOST[:PORT], h2://HOST[:PORT] (HTTP/2 without TLS) or unix:/PATH, and behind it weight=N or backup",
+        )),
+        "Where its servers are. One that fails is left out for a while; a backup is only asked when no other serves. docs/origins.md",
     )
     .required("[\"http://127.0.0.1:3000\"]"),
     key(V0_1, "host", Text("a name or an address, with a port if need be"), "The Host field that the origin gets.")
@@ -37,6 +41,47 @@ pub const ORIGIN: &[KeyDefinition] = &[
         .by_default(|| literal::number(by_default().ejection_failures)),
     key(V0_1, "ejection_time", TIME, "How long an address is left out that failed.")
         .by_default(|| literal::time(by_default().ejection_time)),
+    key(V0_1, "balance", Words(|| BalanceKind::WORDS.to_vec()), "Which of several addresses is asked. docs/origins.md")
+        .by_default(|| literal::text(by_default().balance.kind.word())),
+    key(
+        V0_1,
+        "hash",
+        Text("\"url\", \"client\", \"cookie:NAME\" or \"header:NAME\""),
+        "With balance = \"hash\": what of a request says to which address it belongs.",
+    )
+    .without("its URL")
+    .example("\"header:X-Tenant\""),
+    key(V0_1, "slow_start", TIME, "Over so long an address that comes back gets its whole share again; 0s is at once.")
+        .by_default(|| literal::time(by_default().balance.slow_start)),
+    key(V0_1, "circuit_breaker", Switch, "While every address is left out requests fail at once; else all are asked.")
+        .by_default(|| by_default().balance.breaks_circuit.to_string()),
+    key(V0_1, "probe", Table, "Each address is asked whether it is well, until whose first answer it is asked anyway. docs/origins.md")
+        .without("nobody is probed")
+        .example(
+            "{ path = \"/health\", host = \"www.example.org\", interval = \"5s\", timeout = \"2s\", window = 8, threshold = 3, initial = 2, expected = [200] }",
+        ),
+    key(V0_1, "retries", Count(0, ORIGIN_RETRIES_MAX as u64), "To how many other addresses a request may be sent that one failed.")
+        .by_default(|| literal::number(RetrySettings::default().others_max)),
+    key(
+        V0_1,
+        "retry_on",
+        List(&Either(&[Words(|| RETRY_CAUSES.map(|(word, _)| word).to_vec()), Count(400, 599)])),
+        "After which failures, or statuses, another address is asked.",
+    )
+    .by_default(|| "[\"connect\"]".to_owned()),
+    key(
+        V0_1,
+        "retry_methods",
+        List(&Words(|| RETRY_METHODS.map(|(word, _)| word).to_vec())),
+        "The methods by which a request that was sent may be sent again.",
+    )
+    .by_default(|| "[\"GET\", \"HEAD\"]".to_owned()),
+    key(V0_1, "sticky_cookie", Text("a name"), "A client comes back to the address that answered it, by a cookie of this name.")
+        .without("none is told")
+        .example("\"route\""),
+    key(V0_1, "sticky_secret", Text("16 characters or more"), "With it nobody learns addresses from the sticky cookie.")
+        .without("a guess at an address can be confirmed")
+        .example("\"0123456789abcdef\""),
     key(V0_1, "tls", Table, "Of https:// URLs: how the servers are known, and what larder shows them. docs/tls.md")
         .without("whom this system trusts, for the host of the URL")
         .example(
@@ -66,6 +111,27 @@ pub const ORIGIN_TLS: &[KeyDefinition] = &[
     key(V0_1, "key", PATH, "The key of `cert`.")
         .without("it is in the file of the certificate")
         .example("\"/etc/larder/us.key\""),
+];
+
+pub const ORIGIN_PROBE: &[KeyDefinition] = &[
+    key(V0_1, "path", Text("a path, perhaps with a query"), "What is asked for.")
+        .without("\"/\"")
+        .example("\"/health\""),
+    key(V0_1, "host", Text("a name or an address, with a port if need be"), "The Host that is asked for.")
+        .without("that of the origin, or of its first URL")
+        .example("\"www.example.org\""),
+    key(V0_1, "interval", TIME, "Between two probes of one address, 10 ms at least.")
+        .without("\"5s\"")
+        .example("\"5s\""),
+    key(V0_1, "timeout", TIME, "Within which the head of an answer must have come.")
+        .without("\"2s\"")
+        .example("\"2s\""),
+    key(V0_1, "window", Count(1, 64), "So many of the last probes count.").without("8").example("8"),
+    key(V0_1, "threshold", Count(1, 64), "So many of these must have been good.").without("3").example("3"),
+    key(V0_1, "initial", Count(0, 64), "So many are taken to have been good before the first.")
+        .without("one less than the threshold")
+        .example("2"),
+    key(V0_1, "expected", List(&Count(100, 599)), "The statuses of a good answer.").without("[200]").example("[200]"),
 ];
 
 pub const RESOLVER: &[KeyDefinition] = &[

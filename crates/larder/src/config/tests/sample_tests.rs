@@ -101,6 +101,7 @@ fn the_sample_has_no_key_that_is_not_read() {
             "`early_data` leaves no use for ticket_secret",
             no_site,
             &no_ca,
+            "`hash` says by what is balanced by hash",
             no_tls,
             &no_origins,
             &no_us,

@@ -11,7 +11,7 @@ async fn check(greeting: Greeting, parties: Option<(&str, &str)>, expect: &str) 
     settings.origins[0].greeting = greeting;
     let rig = Rig::new(settings);
     let parties = parties.map(|(a, b)| Parties { source: a.parse().unwrap(), destination: b.parse().unwrap() });
-    let call = Call { reuse: Reuse::Allowed, connect_timeout: Duration::from_secs(60), parties };
+    let call = Call { parties, ..Call::plain(Reuse::Allowed, Duration::from_secs(60)) };
     let connection = rig.origins.get(0).call(&rig.handle(), call).await.unwrap();
     let mut peer = accept(&listener).await;
     let mut heard = vec![0; expect.len()];

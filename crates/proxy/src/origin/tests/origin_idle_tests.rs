@@ -264,7 +264,7 @@ fn failures_in_a_row_eject_an_address_until_its_time_is_over() {
         }
         rig.advance(1);
         // Nobody knows yet whether it is well.
-        assert_eq!((state(), rig.origins.status(rig.now_ms.get())[0].errors), (AddressState::Failing, 3));
+        assert_eq!((state(), rig.origins.status(rig.now_ms.get())[0].errors()), (AddressState::Failing, 3));
         let two = [rig.connect().await, rig.connect().await];
         let back = two.iter().find(|connection| **connection.label() == *label_a).expect("it has its turn again");
         back.succeeded();

@@ -11,7 +11,7 @@ fn by_name(host: &str, port: u16) -> OriginUrl {
     OriginUrl::Tcp { host: host.into(), port }
 }
 
-/// A name server of ours: it answers every A question with its addresses of the moment, AAAA with none.
+/// A name server of ours: it answers every A question with its addresses of the moment, AAAA with none, and SRV with its records.
 struct NameServer {
     address: SocketAddr,
     state: Arc<NameServerState>,
@@ -19,6 +19,8 @@ struct NameServer {
 
 struct NameServerState {
     addresses: Mutex<Vec<Ipv4Addr>>,
+    /// Priority, weight, port and the first label of the target.
+    services: Mutex<Vec<(u16, u16, u16, &'static str)>>,
     ttl_s: AtomicUsize,
     /// Answer SERVFAIL (2), NXDOMAIN (3) or properly (0).
     code: AtomicUsize,
@@ -32,6 +34,7 @@ impl NameServer {
         let address = socket.local_addr().unwrap();
         let state = Arc::new(NameServerState {
             addresses: Mutex::new(addresses.iter().copied().map(Ipv4Addr::from).collect()),
+            services: Mutex::default(),
             ttl_s: AtomicUsize::new(ttl_s),
             code: AtomicUsize::new(0),
             questions: AtomicUsize::new(0),
@@ -76,6 +79,9 @@ impl NameServerState {
         let name_length = question[12..].iter().position(|&b| b == 0).unwrap() + 1;
         let question_end = 12 + name_length + 4;
         let is_a = question[12 + name_length..][..2] == [0, 1];
+        if question[12 + name_length..][..2] == [0, 33] {
+            return self.answer_service(question, question_end);
+        }
         let code = self.code.load(Ordering::Relaxed) as u8;
         self.questions.fetch_add(usize::from(is_a), Ordering::Relaxed);
         let addresses = if is_a && code == 0 { self.addresses.lock().clone() } else { Vec::new() };
@@ -87,6 +93,26 @@ impl NameServerState {
             answer.extend((self.ttl_s.load(Ordering::Relaxed) as u32).to_be_bytes());
             answer.extend([0, 4]);
             answer.extend(address.octets());
+        }
+        answer
+    }
+}
+
+impl NameServerState {
+    /// RFC 2782: each target is LABEL.test.
+    fn answer_service(&self, question: &[u8], question_end: usize) -> Vec<u8> {
+        let services = self.services.lock().clone();
+        let mut answer = question[..2].to_vec();
+        answer.extend([0x81, 0x80, 0, 1, 0, services.len() as u8, 0, 0, 0, 0]);
+        answer.extend(&question[12..question_end]);
+        for (priority, weight, port, label) in services {
+            answer.extend([0xc0, 12, 0, 33, 0, 1]);
+            answer.extend((self.ttl_s.load(Ordering::Relaxed) as u32).to_be_bytes());
+            answer.extend((6 + label.len() as u16 + 7).to_be_bytes());
+            [priority, weight, port].map(u16::to_be_bytes).iter().for_each(|number| answer.extend(number));
+            answer.push(label.len() as u8);
+            answer.extend(label.as_bytes());
+            answer.extend(b"\x04test\0");
         }
         answer
     }
@@ -248,5 +274,43 @@ fn a_silent_name_server_is_a_timeout_that_names_its_limit() {
         let rig = Rig::new(settings);
         let error = rig.refusal().await;
         assert!(error.to_string().ends_with("no answer within 30 ms (limits.connect_timeout) (resolver)"), "{error}");
+    });
+}
+
+#[test]
+fn a_service_is_its_records_with_their_ports_weights_and_priorities() {
+    run(async {
+        let (first, second, backup) = (listener().await, listener().await, listener().await);
+        let ports = [&first, &second, &backup].map(|listener| listener.local_addr().unwrap().port());
+        let server = NameServer::start(&[[127, 0, 0, 1]], 8);
+        *server.state.services.lock() = vec![(20, 0, ports[2], "c"), (10, 3, ports[0], "a"), (10, 1, ports[1], "b")];
+        let mut settings = settings(vec![origin("shop", vec![by_name("_http._tcp.shop.test", 80)])]);
+        settings.resolver.servers = vec![server.address];
+        let rig = Rig::new(settings);
+        let label = |at: usize| format!("127.0.0.1:{}", ports[at]);
+        let mut counts = [0; 3];
+        for _ in 0..8 {
+            let visited = visit(&rig).await;
+            counts[(0..3).position(|at| label(at) == visited).unwrap()] += 1;
+        }
+        assert_eq!(counts, [6, 2, 0]);
+        let change = AddressChange { order: Some(AddressOrder::Down), weight: None };
+        for at in 0..2 {
+            rig.origins.order("shop", Some(&label(at)), change, rig.now_ms.get()).unwrap();
+        }
+        assert_eq!(visit(&rig).await, label(2));
+        let unknown = rig.origins.order("shop", Some("10.0.0.1:1"), change, 0).unwrap_err();
+        assert!(unknown.0.contains(&label(0)), "{unknown:?}");
+    });
+}
+
+#[test]
+fn a_service_that_is_not_there_has_no_server() {
+    run(async {
+        let server = NameServer::start(&[[127, 0, 0, 1]], 8);
+        let mut settings = settings(vec![origin("shop", vec![by_name("_http._tcp.shop.test", 80)])]);
+        settings.resolver.servers = vec![server.address];
+        let refusal = Rig::new(settings).refusal().await;
+        assert_eq!(refusal.token(), "origin-resolve");
     });
 }

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use super::super::servers::Waiting;
+use super::super::lease::Waiting;
 use super::*;
 
 /// Is the future still waiting? It is polled once.

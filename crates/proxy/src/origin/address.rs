@@ -1,0 +1,422 @@
+//! One address of an origin: its connections, whether it is asked, and what of its share it gets. Three voices say so: requests that
+//! failed (passive ejection), probes, and operators. `now` is an argument. What counts as a failure is the fetch's judgement; this only
+//! counts.
+//!
+//! Every request asks, on every core: the answer is one load of a word that is rarely written. What leads to it is behind a lock that
+//! requests take only when a failure ejects somebody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tls::Protocol;
+
+use super::address_order::AddressOrder;
+use super::dial::DialAddress;
+use super::limits::SLOW_PERMILLE_MIN;
+use super::origin_pool::Shelves;
+use crate::backend_health::{BackendHealth, ProbeStatus};
+use crate::probe_window::ProbeWindow;
+use crate::rendezvous;
+use crate::socket::Socket;
+
+/// When an address is left out (passive ejection).
+#[derive(Clone, Copy, Debug)]
+pub struct Ejection {
+    /// Failures in a row; 0 ejects nobody.
+    pub failures_max: u32,
+    pub time_ms: u64,
+}
+
+/// Whether an address is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It gets so many thousandths of its share.
+    Serves { permille: u32 },
+    /// It is believed not to answer: it is asked only where all others are, too.
+    LastResort,
+    /// An operator wants it to be asked nothing.
+    Out,
+}
+
+const FULL: Standing = Standing::Serves { permille: 1_000 };
+
+/// Bits of an address's word. Zero: it serves.
+mod mark {
+    /// By an operator.
+    pub const OUT: u32 = 1;
+    /// Of these who want it to be asked what belongs to it alone.
+    pub const DRAINED: u32 = 2;
+    /// By an operator: what failed does not count.
+    pub const FORCED_UP: u32 = 4;
+    pub const DOWN_BY_PROBE: u32 = 8;
+    /// It was ejected; `ejected_until_ms` says whether it still is.
+    pub const EJECTED: u32 = 16;
+    /// It came back; `slow_since_ms` says when.
+    pub const SLOW: u32 = 32;
+}
+
+/// One address that connections are opened to. It outlives lookups and reloads that name it again.
+#[derive(Debug)]
+pub struct Address {
+    pub place: DialAddress,
+    /// The place in text, for errors, logs and the admin.
+    pub label: Arc<str>,
+    /// What stands for it where keys are shared out.
+    pub seed: u64,
+    /// See [`mark`]. Written with `decided` locked.
+    marks: AtomicU32,
+    /// Failures since the last success.
+    failures: AtomicU32,
+    /// 0: never ejected, or its sentence is served and an answer came since.
+    ejected_until_ms: AtomicU64,
+    /// Its share grows from then on.
+    slow_since_ms: AtomicU64,
+    decided: Mutex<Decided>,
+    /// Requests under way, where the balance asks for them.
+    pub in_use: AtomicU32,
+    /// Open to it, in use or idle; over HTTP/2, requests under way.
+    pub connections: AtomicUsize,
+    /// Over which HTTP/2 is spoken; each carries many of those.
+    pub http2_connections: AtomicUsize,
+    /// It was offered HTTP/2 last, and did not want it.
+    prefers_http1: AtomicBool,
+    pub shelves: Shelves,
+}
+
+/// What others than requests say of an address.
+#[derive(Debug, Default)]
+struct Decided {
+    order: AddressOrder,
+    /// In place of what the configuration says.
+    weight: Option<u32>,
+    probes: Option<BackendHealth>,
+    /// Its probes have not told anything yet, and it is asked meanwhile.
+    is_unprobed: bool,
+    is_ejected: bool,
+    is_slow: bool,
+}
+
+impl Decided {
+    fn marks(&self) -> u32 {
+        let by_order = match self.order {
+            AddressOrder::Auto => 0,
+            AddressOrder::Up => mark::FORCED_UP,
+            AddressOrder::Down => mark::OUT,
+            AddressOrder::Drain => mark::OUT | mark::DRAINED,
+        };
+        let is_down = !self.is_unprobed && self.probes.as_ref().is_some_and(|probes| !probes.read().healthy);
+        let bit = |is_set: bool, bit| if is_set { bit } else { 0 };
+        by_order
+            | bit(is_down, mark::DOWN_BY_PROBE)
+            | bit(self.is_ejected, mark::EJECTED)
+            | bit(self.is_slow, mark::SLOW)
+    }
+}
+
+/// Do these, but for ejection, let it be asked?
+fn is_asked(marks: u32) -> bool {
+    marks & mark::OUT == 0 && (marks & mark::DOWN_BY_PROBE == 0 || marks & mark::FORCED_UP != 0)
+}
+
+impl Address {
+    pub fn new(place: DialAddress, shelves_count: usize) -> Address {
+        let label: Arc<str> = place.to_string().into();
+        Address {
+            place,
+            seed: rendezvous::seed(label.as_bytes()),
+            label,
+            marks: AtomicU32::new(0),
+            failures: AtomicU32::new(0),
+            ejected_until_ms: AtomicU64::new(0),
+            slow_since_ms: AtomicU64::new(0),
+            decided: Mutex::default(),
+            in_use: AtomicU32::new(0),
+            connections: AtomicUsize::new(0),
+            http2_connections: AtomicUsize::new(0),
+            prefers_http1: AtomicBool::new(false),
+            shelves: Shelves::new(shelves_count),
+        }
+    }
+
+    /// Is HTTP/2 likely to be spoken with it, where it is offered?
+    pub fn expects_http2(&self) -> bool {
+        match self.place {
+            DialAddress::Http2(_) => true,
+            DialAddress::Tls(..) => !self.prefers_http1.load(Ordering::Relaxed),
+            DialAddress::Tcp(_) | DialAddress::Unix(_) | DialAddress::Mocked(_) => false,
+        }
+    }
+
+    /// Was it agreed upon to speak HTTP/2 on this connection, where that was offered? What is spoken here is remembered.
+    pub fn speaks_http2(&self, connection: &Socket) -> bool {
+        match &self.place {
+            DialAddress::Http2(_) => true,
+            DialAddress::Tls(..) => {
+                let agreed = connection.tls().and_then(|tls| tls.session().protocol());
+                self.prefers_http1.store(agreed != Some(Protocol::Http2), Ordering::Relaxed);
+                agreed == Some(Protocol::Http2)
+            }
+            DialAddress::Tcp(_) | DialAddress::Unix(_) | DialAddress::Mocked(_) => false,
+        }
+    }
+}
+
+/// Whether it is asked.
+impl Address {
+    /// The usual case, asked first: nothing is said against it.
+    #[inline]
+    pub fn is_unmarked(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) == 0
+    }
+
+    /// `slow_ms`: within which one that comes back has its whole share again.
+    #[inline]
+    pub fn standing(&self, now_ms: u64, slow_ms: u64) -> Standing {
+        match self.marks.load(Ordering::Relaxed) {
+            0 => FULL,
+            marks => self.marked_standing(marks, now_ms, slow_ms),
+        }
+    }
+
+    #[cold]
+    fn marked_standing(&self, marks: u32, now_ms: u64, slow_ms: u64) -> Standing {
+        if marks & mark::OUT != 0 {
+            return Standing::Out;
+        }
+        let is_left_out = marks & mark::DOWN_BY_PROBE != 0 || self.is_ejected(now_ms);
+        if is_left_out && marks & mark::FORCED_UP == 0 {
+            return Standing::LastResort;
+        }
+        // Whoever is ejected and asked all the same has not come back yet.
+        match now_ms.checked_sub(self.slow_since_ms.load(Ordering::Relaxed)) {
+            Some(since_ms) if marks & mark::SLOW != 0 && since_ms < slow_ms => {
+                Standing::Serves { permille: ((since_ms * 1_000 / slow_ms) as u32).max(SLOW_PERMILLE_MIN) }
+            }
+            _ => FULL,
+        }
+    }
+
+    /// Does an operator want it to be asked nothing?
+    #[inline]
+    pub fn is_out(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark::OUT != 0
+    }
+
+    /// The same, but for what belongs to it alone.
+    pub fn is_drained(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark::DRAINED != 0
+    }
+
+    pub fn is_down_by_probe(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark::DOWN_BY_PROBE != 0
+    }
+
+    #[inline]
+    pub fn is_ejected(&self, now_ms: u64) -> bool {
+        self.ejected_until_ms.load(Ordering::Relaxed) > now_ms
+    }
+
+    pub fn ejected_for_ms(&self, now_ms: u64) -> Option<u64> {
+        let left_ms = self.ejected_until_ms.load(Ordering::Relaxed).saturating_sub(now_ms);
+        (left_ms > 0).then_some(left_ms)
+    }
+
+    pub fn failures(&self) -> u32 {
+        self.failures.load(Ordering::Relaxed)
+    }
+}
+
+/// What requests find.
+impl Address {
+    /// The address answered. Writes only if there is something to forget: this is on every request's way.
+    #[inline]
+    pub fn succeeded(&self) {
+        if self.failures.load(Ordering::Relaxed) != 0 {
+            self.failures.store(0, Ordering::Relaxed);
+            self.ejected_until_ms.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a failure; true if it ejected the address. The count stays high, so that one more failure after the
+    /// sentence ejects it again, and only an answer forgives.
+    pub fn failed(&self, ejection: Ejection, now_ms: u64) -> bool {
+        let failures = self.failures.load(Ordering::Relaxed).saturating_add(1);
+        self.failures.store(failures, Ordering::Relaxed);
+        let ejects = ejection.failures_max > 0 && failures >= ejection.failures_max && !self.is_ejected(now_ms);
+        if ejects {
+            let until_ms = now_ms.saturating_add(ejection.time_ms);
+            let mut decided = self.decided.lock();
+            self.ejected_until_ms.store(until_ms, Ordering::Relaxed);
+            self.slow_since_ms.store(until_ms, Ordering::Relaxed);
+            (decided.is_ejected, decided.is_slow) = (true, true);
+            self.marks.store(decided.marks(), Ordering::Relaxed);
+        }
+        ejects
+    }
+}
+
+/// What probes and operators say.
+impl Address {
+    /// Changes what is decided. Who is asked again by that begins slowly.
+    fn decide<T>(&self, now_ms: u64, change: impl FnOnce(&mut Decided) -> T) -> T {
+        let mut decided = self.decided.lock();
+        let before = decided.marks();
+        let result = change(&mut decided);
+        if !is_asked(before) && is_asked(decided.marks()) {
+            self.slow_since_ms.store(now_ms, Ordering::Relaxed);
+            decided.is_slow = true;
+        }
+        self.marks.store(decided.marks(), Ordering::Relaxed);
+        result
+    }
+
+    /// It is new beside others.
+    pub fn begin_slowly(&self, now_ms: u64) {
+        self.slow_since_ms.store(now_ms, Ordering::Relaxed);
+        self.decide(now_ms, |decided| decided.is_slow = true);
+    }
+
+    /// Takes away marks that say nothing any more.
+    pub fn settle_marks(&self, now_ms: u64, slow_ms: u64) {
+        if self.marks.load(Ordering::Relaxed) & (mark::EJECTED | mark::SLOW) == 0 {
+            return;
+        }
+        self.decide(now_ms, |decided| {
+            decided.is_ejected = self.is_ejected(now_ms);
+            let full_from_ms = self.slow_since_ms.load(Ordering::Relaxed).saturating_add(slow_ms);
+            decided.is_slow &= now_ms < full_from_ms;
+        });
+    }
+
+    /// It is probed from now on with this window, or not any more. What was found before stays where the window is the same. Else it is
+    /// asked until the first probe tells, unless it is new beside others: these can wait for it.
+    pub fn set_probed(&self, window: Option<&ProbeWindow>, is_new: bool, now_ms: u64, wall_ms: u64) {
+        self.decide(now_ms, |decided| {
+            let known = decided.probes.as_ref().and_then(BackendHealth::record);
+            match (window, known) {
+                (Some(window), Some(known)) if window.is_alike(&known.window) => {}
+                (window, _) => {
+                    decided.probes = window.map(|window| BackendHealth::probed(window.clone(), wall_ms));
+                    decided.is_unprobed = !is_new;
+                }
+            }
+        });
+    }
+
+    /// A probe ended.
+    pub fn note_probe(&self, good: bool, last: String, took_ms: u64, now_ms: u64, wall_ms: u64) {
+        self.decide(now_ms, |decided| {
+            if let Some(probes) = &decided.probes {
+                probes.note(good, last, took_ms, wall_ms);
+                decided.is_unprobed = false;
+            }
+        });
+    }
+
+    pub fn probe_status(&self) -> Option<ProbeStatus> {
+        self.decided.lock().probes.as_ref().and_then(BackendHealth::probe_status)
+    }
+
+    pub fn order(&self, order: AddressOrder, now_ms: u64) {
+        self.decide(now_ms, |decided| decided.order = order);
+    }
+
+    pub fn ordered(&self) -> AddressOrder {
+        self.decided.lock().order
+    }
+
+    /// `None`: as the configuration says.
+    pub fn order_weight(&self, weight: Option<u32>) {
+        self.decided.lock().weight = weight;
+    }
+
+    pub fn ordered_weight(&self) -> Option<u32> {
+        self.decided.lock().weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EJECTION: Ejection = Ejection { failures_max: 3, time_ms: 10_000 };
+
+    fn address() -> Address {
+        Address::new(DialAddress::Tcp(([10, 0, 0, 1], 80).into()), 1)
+    }
+
+    #[test]
+    fn an_answer_between_failures_starts_the_count_again() {
+        let address = address();
+        for _ in 0..10 {
+            assert!(!address.failed(EJECTION, 0));
+            assert!(!address.failed(EJECTION, 0));
+            address.succeeded();
+        }
+    }
+
+    #[test]
+    fn no_failures_max_ejects_nobody() {
+        let address = address();
+        assert!((0..100).all(|_| !address.failed(Ejection { failures_max: 0, time_ms: 1 }, 0)));
+    }
+
+    #[test]
+    fn who_comes_back_from_an_ejection_gets_its_share_little_by_little() {
+        let address = address();
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        assert_eq!(address.standing(9_999, 1_000), Standing::LastResort);
+        assert_eq!(address.standing(10_000, 1_000), Standing::Serves { permille: SLOW_PERMILLE_MIN });
+        address.succeeded();
+        assert_eq!(address.standing(10_500, 1_000), Standing::Serves { permille: 500 });
+        assert_eq!(address.standing(11_000, 1_000), FULL);
+        assert_eq!(address.standing(10_001, 0), FULL, "nobody asked for a slow start");
+        address.settle_marks(10_500, 1_000);
+        assert_eq!(address.standing(10_500, 1_000), Standing::Serves { permille: 500 }, "it is still slow");
+        assert!(!address.is_unmarked());
+        address.settle_marks(11_000, 1_000);
+        assert!(address.is_unmarked());
+    }
+
+    #[test]
+    fn an_order_is_above_probes_and_failures_until_it_is_taken_back() {
+        let address = address();
+        address.set_probed(Some(&ProbeWindow::new(1, 1, 1)), false, 0, 0);
+        assert!(address.is_unmarked());
+        address.note_probe(false, "refused".to_owned(), 1, 10, 10);
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 10));
+        assert_eq!(address.standing(10, 0), Standing::LastResort);
+        address.order(AddressOrder::Up, 10);
+        assert_eq!(address.standing(10, 0), FULL);
+        for order in [AddressOrder::Down, AddressOrder::Drain] {
+            address.order(order, 20);
+            assert_eq!((address.standing(20, 0), address.is_out()), (Standing::Out, true), "{order:?}");
+        }
+        assert!(address.is_drained());
+        address.order(AddressOrder::Auto, 30);
+        assert_eq!(address.standing(20_000, 0), Standing::LastResort, "the probe says so");
+        address.note_probe(true, "200".to_owned(), 1, 20_000, 20_000);
+        assert_eq!(address.standing(21_000, 2_000), Standing::Serves { permille: 500 }, "it begins slowly");
+        assert_eq!(address.standing(20_000, 0), FULL);
+    }
+
+    #[test]
+    fn what_probes_found_outlives_a_reload_that_asks_for_the_same() {
+        let address = address();
+        address.set_probed(Some(&ProbeWindow::new(2, 1, 0)), false, 0, 0);
+        assert!(address.is_unmarked(), "it is asked until the first probe tells");
+        address.note_probe(true, "200".to_owned(), 1, 0, 0);
+        address.set_probed(Some(&ProbeWindow::new(2, 1, 1)), false, 0, 0);
+        assert_eq!(address.probe_status().unwrap().probes_count, 1);
+        address.set_probed(Some(&ProbeWindow::new(3, 1, 0)), true, 0, 0);
+        let count = address.probe_status().unwrap().probes_count;
+        assert_eq!(
+            (count, address.standing(0, 0)),
+            (0, Standing::LastResort),
+            "new beside others it waits for a probe"
+        );
+        address.set_probed(None, false, 0, 0);
+        assert!(address.probe_status().is_none() && !address.is_down_by_probe());
+    }
+}
