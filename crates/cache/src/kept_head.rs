@@ -4,7 +4,7 @@
 //! marks of eight bytes; the few that are not sent lie behind it. So no field is kept twice. A small body lies in the same stretch of memory: it costs no
 //! allocation of its own, and a hit reads on where the head ends.
 
-use message::{FieldMark, FieldsView, Response, ResponseHead, Status, Version, field_mark};
+use message::{Field, FieldMark, FieldsView, Response, ResponseHead, Status, Version, field_mark, line_at};
 
 /// A head, what of it goes out with every answer, and a small body.
 #[derive(Clone, Debug)]
@@ -85,6 +85,15 @@ impl KeptHead {
     #[inline]
     pub fn fields(&self) -> FieldsView<'_> {
         FieldsView::marked(&self.text, self.marks())
+    }
+
+    /// Is a field of this kind among what is rendered?
+    #[inline]
+    pub fn renders(&self, is_it: impl Fn(&Field<'_>) -> bool) -> bool {
+        let marks = self.marks().iter().filter(|mark| line_at(mark) < self.rendered_len as usize);
+        marks
+            .map(|mark| FieldsView::marked(&self.text, std::slice::from_ref(mark)))
+            .any(|one| one.iter().any(|it| is_it(&it)))
     }
 
     #[inline]

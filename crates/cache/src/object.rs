@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use coding::GzipMarks;
-use message::{FieldName, FieldsView, Response, Status};
+use message::{Field, FieldName, FieldsView, Response, Status};
 use once_cell::race::OnceBox;
 use rules::{Facts, Freshness, RequestDirectives};
 use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -291,6 +291,12 @@ impl Object {
     #[inline]
     pub fn rendered(&self) -> &[u8] {
         self.head.rendered()
+    }
+
+    /// Is a field of this kind sent with every hit, as it was rendered?
+    #[inline]
+    pub fn renders(&self, is_it: impl Fn(&Field<'_>) -> bool) -> bool {
+        self.head.renders(is_it)
     }
 
     /// How many bytes of a body are here: none of one that lies in slices.

@@ -23,7 +23,13 @@ mod memcached_tls;
 mod nearest;
 mod origin_protocol;
 mod origin_tls;
+pub mod presets;
 mod reference_page;
+mod route_access;
+mod route_answers;
+mod route_fields;
+mod route_match;
+mod route_words;
 mod routes;
 mod sample;
 mod schema;
@@ -35,6 +41,7 @@ mod toml_mistakes;
 mod unclosed;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::de::DeTable;
 
@@ -42,6 +49,7 @@ use complaint::Complaint;
 pub use complaint::FaultyFile;
 pub use flag_words::FlagWords;
 pub use nearest::nearest;
+use proxy::settings::Login;
 pub use reference_page::text as reference;
 pub use sample::text as sample;
 pub use schema::schema;
@@ -95,6 +103,12 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     }
     forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings)
         .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
+    for route in &mut plan.settings.routes {
+        if let Some(login) = &route.rules.access.login {
+            let login = Login { file: beside(login.file.clone()), ..login.clone() };
+            Arc::make_mut(&mut route.rules).access.login = Some(login);
+        }
+    }
     for root in &mut plan.settings.roots {
         root.directory = beside(std::mem::take(&mut root.directory));
     }
@@ -121,7 +135,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     if let Some(name) = top.read("server_name", server_name) {
         plan.settings.server_name = name;
     }
-    if let Some(networks) = top.read_list("trusted_proxies", sections::network) {
+    if let Some(networks) = top.read_list("trusted_proxies", section::network) {
         plan.settings.trusted_proxies = networks;
     }
     plan.settings.hsts =
@@ -137,8 +151,9 @@ fn read_top(mut top: Section<'_>) -> Plan {
     }
     plan.order(acme, listeners.ordered);
     plan.settings.origins = sections::origins(top.section("origin"));
+    let for_all = top.section("policy").map(|section| sections::policy(section, &mut plan)).unwrap_or_default();
     let routes = top.sections("route");
-    let routes = routes::read(&top, routes, &plan.settings.origins);
+    let routes = routes::read(&top, routes, &plan.settings.origins, &for_all);
     plan.settings.routes = routes.routes;
     plan.settings.roots = routes.roots;
     plan.settings.status_pages = routes.status_pages;
@@ -149,9 +164,6 @@ fn read_top(mut top: Section<'_>) -> Plan {
     plan.disks = sections::disks(top.sections("disk"));
     if let Some(section) = top.section("store") {
         sections::store(section, &mut plan);
-    }
-    if let Some(section) = top.section("policy") {
-        sections::policy(section, &mut plan);
     }
     if let Some(section) = top.section("compress") {
         if plan.vcl_file.is_some() {

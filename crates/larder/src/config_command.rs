@@ -21,6 +21,7 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
         },
         ConfigCommand::Schema => format!("{:#}\n", config::schema()),
         ConfigCommand::Sample => config::sample(),
+        ConfigCommand::Preset { name } => config::presets::text_of(name).unwrap_or_default().to_owned(),
         ConfigCommand::Reference => config::reference(),
     };
     match std::io::stdout().write_all(text.as_bytes()) {

@@ -329,6 +329,12 @@ pub enum ConfigCommand {
     Schema,
     /// Print a larder.toml with every key, its default, and what it does, all switched off
     Sample,
+    /// Print the file of a preset, which `preset = "NAME"` of a [[route]] stands for
+    Preset {
+        /// Such as wordpress, static or api
+        #[arg(value_name = "NAME", value_parser = crate::config::presets::names())]
+        name: String,
+    },
     /// Print a page with every key, its type, its default and an example, in Markdown
     Reference,
 }

@@ -220,16 +220,7 @@ pub fn listener_by_default() -> ListenerSettings {
 }
 
 pub fn everything(target: RouteTarget) -> RouteSettings {
-    RouteSettings {
-        host: None,
-        path_prefix: "/".to_owned(),
-        target,
-        closed: None,
-        error_pages: None,
-        compression: Default::default(),
-        dictionary_paths: Default::default(),
-        esi: None,
-    }
+    RouteSettings::to(target)
 }
 
 pub fn origin_with_defaults(name: String, urls: Vec<OriginUrl>) -> OriginSettings {

@@ -137,8 +137,8 @@ fn introduce(running: &Running) {
     let settings = &running.plan.settings;
     for route in &settings.routes {
         let host = route.host.as_deref().unwrap_or("*");
-        let path = &route.path_prefix;
-        let is_all = settings.routes.len() == 1 && (host, path.as_str()) == ("*", "/");
+        let path = route.path_pattern.as_ref().map_or(&*route.path_prefix, |pattern| pattern.text());
+        let is_all = settings.routes.len() == 1 && (host, path) == ("*", "/");
         match route.target {
             RouteTarget::Origin(at) => {
                 let origin = &settings.origins[at];
@@ -150,6 +150,7 @@ fn introduce(running: &Running) {
                 }
             }
             RouteTarget::Closed => say!("{host}{path} is closed"),
+            RouteTarget::Itself => say!("{host}{path} is answered by its route"),
             RouteTarget::StatusPage(_) => say!("{host}{path} is answered with the server's numbers"),
             RouteTarget::Root(at) => {
                 let directory = settings.roots[at].directory.display();

@@ -28,6 +28,12 @@ pub fn field_mark(name: FieldName, line_at: usize, name_len: usize, value_len: u
     (places | u64::from(name as u8)).to_le_bytes()
 }
 
+/// Where the line begins that a mark is of.
+#[inline]
+pub fn line_at(mark: &FieldMark) -> usize {
+    (u64::from_le_bytes(*mark) >> LINE_AT_FROM) as usize & LINE_AT_MAX
+}
+
 /// Has it this name, or is either not known?
 #[inline]
 pub(crate) fn is_named(mark: &FieldMark, name: FieldName) -> bool {

@@ -387,6 +387,12 @@ impl Fields {
         self.push(name, value);
     }
 
+    /// Removes all, and keeps the room.
+    pub fn clear(&mut self) {
+        self.block.clear();
+        self.spans.clear();
+    }
+
     pub fn remove(&mut self, name: FieldName) {
         self.spans.retain(|span| span.name != name);
     }

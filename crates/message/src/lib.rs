@@ -30,7 +30,7 @@ mod status;
 mod version;
 
 pub use authority::{Authority, Scheme};
-pub use field_marks::{FieldMark, field_mark};
+pub use field_marks::{FieldMark, field_mark, line_at};
 pub use field_name::FieldName;
 pub use fields::{Field, FieldAt, FieldSpan, Fields, FieldsView, list_members};
 pub use lookalike::{is_forwarding_name, is_lookalike, reads_as};

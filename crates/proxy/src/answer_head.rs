@@ -109,6 +109,27 @@ impl AnswerHead {
         self.fields.view().iter().for_each(|field| each(field.name_text, field.value));
     }
 
+    /// Is this true of any field line?
+    pub(crate) fn any_field(&self, mut is_it: impl FnMut(&Field<'_>) -> bool) -> bool {
+        let mut found = false;
+        self.each_field(|name_text, value| {
+            found |= is_it(&Field { name: FieldName::classify(name_text), name_text, value });
+        });
+        found
+    }
+
+    /// Keeps those field lines, of what was rendered too: from then on nothing of it is as it was rendered.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&Field<'_>) -> bool) {
+        let mut kept = Fields::default();
+        self.each_field(|name_text, value| {
+            let field = Field { name: FieldName::classify(name_text), name_text, value };
+            if keeps(&field) {
+                kept.push_field(&field);
+            }
+        });
+        (self.rendered, self.fields) = (None, kept);
+    }
+
     /// RFC 9110 §14.4.
     pub(crate) fn push_content_range(&mut self, range: ContentRange) {
         let mut value = Vec::new();

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use rules::forwarded::UNKNOWN_ADDRESS;
 
+use crate::network::Network;
 use crate::peer::Peer;
-use crate::settings::Network;
 
 /// Who sent the request, as far as we believe it.
 #[derive(Clone, Copy, Debug)]

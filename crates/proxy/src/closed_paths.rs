@@ -28,11 +28,10 @@ impl ClosedPaths {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WhyNot {
-    Closed,
-    /// It cannot be decoded, or leads above the root.
-    Meaningless,
+/// Has the path one meaning alone, as it stands? Then there is nothing to decode and no dot to follow.
+#[inline]
+pub(crate) fn means_itself(path: &[u8]) -> bool {
+    path.starts_with(b"/") && !path.contains(&b'%') && !path.windows(2).any(|two| matches!(two, b"//" | b"/."))
 }
 
 /// What a path may mean to those who are asked for it: as it was sent, decoded before its dots are followed and after. `None` where

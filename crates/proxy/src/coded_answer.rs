@@ -170,7 +170,7 @@ impl Primary {
 /// The same answer in the coding that its client takes, or as it is.
 pub(crate) fn fit(tx: &Transaction, answer: UnplannedAnswer) -> UnplannedAnswer {
     let request = tx.head.request();
-    let Some(compression) = tx.site.compression_of(&request, tx.backend) else { return answer };
+    let Some(compression) = tx.site.compression_of(tx.routed) else { return answer };
     // Files have their codings beside them, and what has gone through filters is in the one that it is to be in.
     let is_of_origin = matches!(
         answer.body,

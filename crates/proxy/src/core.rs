@@ -33,6 +33,8 @@ use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
 use crate::origin::{CoreHandle, SharedConnections};
 use crate::records::RecordSink;
+use crate::route_rules::rate_table::RateTable;
+use crate::route_rules::rewritten_request::RewrittenRequest;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
@@ -61,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
     pub(crate) client_permits: Arc<ClientPermits>,
+    /// Of those whose requests are limited.
+    pub(crate) rates: RateTable,
     pub(crate) memory: MemoryGate,
     pub(crate) partial_heads_bytes: AtomicUsize,
     /// Of values on their way to memcached, and of those in chunks on their way from it.
@@ -148,6 +152,8 @@ pub(crate) struct Core {
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
     pub(crate) clock: Cell<Clock>,
+    /// What the words of a route make of the request that is being opened.
+    pub(crate) rewritten: RefCell<RewrittenRequest>,
     pub(crate) site: RefCell<Arc<Site>>,
     pub(crate) draining: Cell<bool>,
     /// After this the core ends, whatever its tasks are doing.
@@ -185,6 +191,7 @@ impl Core {
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
+            rewritten: RefCell::default(),
             draining: Cell::new(false),
             hard_end_ms: Cell::new(u64::MAX),
             listeners_open: Cell::new(0),

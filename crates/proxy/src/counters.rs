@@ -121,6 +121,7 @@ counters! {
     tunnels_refused: Total, "Tunnels and pipes refused because limits.tunnels_max were open";
     tunnel_bytes_up: Total, "Bytes carried from clients through tunnels and pipes";
     tunnel_bytes_down: Total, "Bytes carried to clients through tunnels and pipes";
+    route_rate_limited: Total, "Requests refused because a route's rate_limit was reached";
     forward_denied: Total, "Requests to the forward proxy refused by its rules";
     purges: Total, "PURGE requests carried out";
     refused: Total, "Requests refused as malformed or over a limit";

@@ -2,18 +2,25 @@
 //! transaction with its first step.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use wire::ReceivedRequest;
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::core::Core;
+use crate::field_set::FieldSet;
 use crate::forward::admission;
 use crate::instant_answer::InstantOutcome;
 use crate::instant_file;
 use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
-use crate::receive::{self, Verdict};
+use crate::receive::{self, Received, Verdict};
 use crate::request_source::{Opened, RequestSource};
+use crate::route_rules::rewritten_request::RewrittenRequest;
+use crate::route_rules::route_verdict::{self, FirstWord, RouteQuestion, RouteVerdict};
+use crate::settings::RouteTarget;
+use crate::site::Site;
 use crate::transaction::transaction_states::State;
 use crate::vcl_story::program_request;
 
@@ -28,41 +35,86 @@ pub(crate) fn open<S: RequestSource>(
     core.counters.requests.add(1);
     let site = core.site_ref();
     let asker = source.asker();
-    let asks_proxy = asker.asks_proxy();
-    let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
     let mut received = received;
-    if !asks_proxy {
-        receive::at_origin(&mut received.request, rewritten.as_ref());
-        if let Some(program) = site.vcl.clone() {
-            return program_request::open(core, source, &received, program, moment);
-        }
+    if asker.asks_proxy() {
+        let found = admission::run(core, &site, &mut received, asker.peer);
+        return begin(core, source, &site, &received, (found, moment));
     }
-    let trimmed = receive::trimmed(&site.settings, &received);
-    if let Some(query) = &trimmed {
-        received.request.query = (!query.is_empty()).then_some(query);
-    }
-    let found = match asks_proxy {
-        false => receive::run(core, &site, &mut received, &asker),
-        true => admission::run(core, &site, &mut received, asker.peer),
+    let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
+    receive::at_origin(&mut received.request, rewritten.as_ref());
+    let (seen, client) = match site.vcl {
+        None => receive::who_asks(&site, &mut received, asker.peer),
+        Some(_) => receive::who_asks_program(&site, &received, asker.peer),
     };
+    let settled = receive::settled(core, &asker, &received.request);
+    // Room that is used again; a request of a part is ruled on elsewhere, and not meanwhile.
+    let mut room = core.rewritten.take();
+    let ruling = match settled {
+        Some(synth) => RouteVerdict::settled(synth),
+        None => {
+            let asked = RouteQuestion { received: &received, seen, client: &client, moment, is_part: false };
+            route_verdict::of_request(core, &site, &asked, &mut room)
+        }
+    };
+    let opened = open_ruled(core, source, &site, (received, &room), (seen, client, ruling), moment);
+    core.rewritten.replace(room);
+    opened
+}
+
+/// The same when the words of its route have been heard.
+#[inline]
+fn open_ruled<'a, S: RequestSource>(
+    core: &Rc<Core>,
+    source: &mut S,
+    site: &Arc<Site>,
+    (mut received, room): (ReceivedRequest<'a>, &'a RewrittenRequest),
+    (mut seen, client, ruling): (FieldSet, ClientIdentity, RouteVerdict),
+    moment: Moment,
+) -> Opened {
+    if room.put_into(&mut received.request) {
+        seen = FieldSet::of(received.request.fields);
+    }
+    if let Some(program) = site.vcl.clone().filter(|_| is_program_s(site, &ruling)) {
+        return program_request::open(core, source, &received, program, ((seen, client, ruling), moment));
+    }
+    let found = receive::judge(core, site, &received, (seen, client), ruling);
+    begin(core, source, site, &received, (found, moment))
+}
+
+/// Does a program decide what becomes of it? Not where the route itself does.
+fn is_program_s(site: &Site, ruling: &RouteVerdict) -> bool {
+    let target = ruling.route.map(|route| site.routes.at(route).target);
+    let is_answered = matches!(ruling.first, Some(FirstWord::Answer(_))) && !ruling.is_settled;
+    !is_answered && matches!(target, None | Some(RouteTarget::Origin(_)))
+}
+
+#[inline]
+fn begin<S: RequestSource>(
+    core: &Rc<Core>,
+    source: &mut S,
+    site: &Arc<Site>,
+    received: &ReceivedRequest<'_>,
+    (found, moment): (Received, Moment),
+) -> Opened {
+    let asker = source.asker();
     let (tls, is_early) = (asker.tls_facts(), asker.is_early());
-    let persistent = source.begins_exchange(core, &site, &received);
-    let (seen, client) = (found.seen, found.client);
-    let parsed = ParsedRequest { received: &received, seen, client, persistent, tls, moment };
+    let persistent = source.begins_exchange(core, site, received);
+    let (seen, client, routed) = (found.seen, found.client, found.routed);
+    let parsed = ParsedRequest { received, seen, client, persistent, tls, moment };
     let (outcome, key) = match (&found.verdict, source.at_once()) {
         (Verdict::Lookup(key), Some(client)) if is_early => {
-            let stored = instant_hit::of_stored(client, core, &site, &parsed, *key);
+            let stored = instant_hit::of_stored(client, core, site, &parsed, (*key, routed));
             (stored.unwrap_or_else(|| InstantOutcome::begins(&found.verdict)), Some(*key))
         }
         (Verdict::Lookup(key), Some(client)) => {
             core.edges.take(State::Receive, State::Lookup);
-            (instant_hit::run(client, core, &site, &parsed, (*key, found.backend)), Some(*key))
+            (instant_hit::run(client, core, site, &parsed, (*key, routed)), Some(*key))
         }
-        (Verdict::Files(root), Some(client)) => (instant_file::run(client, core, &site, &parsed, *root), None),
+        (Verdict::Files(root), Some(client)) => (instant_file::run(client, core, site, &parsed, (*root, routed)), None),
         (verdict, _) => (InstantOutcome::begins(verdict), None),
     };
     match outcome {
-        InstantOutcome::Answered { persistent } => Opened::answered(persistent, &received),
+        InstantOutcome::Answered { persistent } => Opened::answered(persistent, received),
         InstantOutcome::Step((state, step, outcome)) => {
             Opened::Begun(parsed.builtin(core, &found, (state, key, outcome)), step)
         }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cache::{Charge, Departure};
-use message::{FieldName, FieldsView, Method, RequestHead, ResponseHead, TargetForm};
-use rules::StoreDefaults;
+use message::{FieldName, FieldsView, Method, Request, RequestHead, ResponseHead, TargetForm};
+use rules::{Grant, StoreDefaults, VarySpec};
 use wire::{RequestBody, ResponseBody};
 
 use crate::client_identity::ClientIdentity;
@@ -28,7 +28,7 @@ use crate::origin::Origin;
 use crate::policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::ParentLogin;
-use crate::site::{Backend, Compression, Site};
+use crate::site::{Compression, Routed, Site};
 use crate::stored_head;
 use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
@@ -78,7 +78,7 @@ use self::origin_body::Arriving;
 pub(crate) struct Fetch {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
-    backend: Option<Backend>,
+    routed: Routed,
     /// Under a program it is chosen only when that has spoken.
     chosen: Option<Arc<Origin>>,
     /// It is this parent: a proxy, which is asked for the whole URL.
@@ -92,6 +92,8 @@ pub(crate) struct Fetch {
     body: RequestBody,
     expects_continue: bool,
     state: FetchState,
+    /// Path and query that the origin is asked for, where the route says other ones than the client's.
+    target: Option<Vec<u8>>,
     /// A pooled connection has died under it, or what is sent cannot be sent again.
     wants_fresh_connection: bool,
     /// The origin has said that it wants HTTP/1.1.
@@ -137,7 +139,16 @@ impl Fetch {
     /// The head of a response as it is stored, with all that is said to whoever gets it.
     fn rendered(&self, head: &ResponseHead) -> Bytes {
         let is_surrogate = self.site.is_esi_surrogate && !self.is_forwarded();
-        stored_head::render(head, &self.site, is_surrogate)
+        let edits = self.site.rules_of(self.routed).map(|rules| &rules.answer_fields);
+        stored_head::render(head, &self.site, is_surrogate, |field| edits.is_some_and(|edits| edits.removes(field)))
+    }
+
+    /// By what a response is selected that says so much of it.
+    fn widened(&self, spec: Option<VarySpec>) -> Option<VarySpec> {
+        match self.site.rules_of(self.routed).filter(|rules| rules.selects()) {
+            Some(rules) => rules.caching.widen(spec, rules.cookies.select()),
+            None => spec,
+        }
     }
 
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.
@@ -148,6 +159,18 @@ impl Fetch {
     /// Where the answer belongs.
     pub(crate) fn place(&self, fields: FieldsView<'_>) -> VariationKey {
         policy::place(&self.core.shared, &self.head.request(), fields)
+    }
+
+    /// As the origin is to know it.
+    fn request_to_origin(&self) -> Request<'_> {
+        let mut request = self.head.request();
+        if let Some(target) = &self.target {
+            match target.iter().position(|&byte| byte == b'?') {
+                Some(at) => (request.path, request.query) = (&target[..at], Some(&target[at + 1..])),
+                None => (request.path, request.query) = (target, None),
+            }
+        }
+        request
     }
 
     fn method(&self) -> Method {
@@ -183,7 +206,7 @@ impl Fetch {
     /// How what it brings is compressed for those who ask for it, if it is.
     fn compression(&self) -> Option<Compression<'_>> {
         let is_builtin = matches!(self.policy, FetchPolicy::Builtin);
-        self.site.compression_of(&self.head.request(), self.backend).filter(|_| is_builtin)
+        self.site.compression_of(self.routed).filter(|_| is_builtin)
     }
 
     /// The body of a pass is delivered by its transaction; the fetch's story ends with it.
@@ -193,6 +216,9 @@ impl Fetch {
 
     pub(crate) fn store_defaults(&self) -> StoreDefaults {
         let mut defaults = store_defaults(&self.site);
+        if let Some(rules) = self.site.rules_of(self.routed) {
+            defaults.grant = rules.caching.grant.clone();
+        }
         if self.is_forwarded() {
             // We work for those who ask here, not for whom they ask.
             defaults.is_surrogate = false;
@@ -211,5 +237,6 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
         share_set_cookie: policy.share_set_cookie,
         is_surrogate: true,
         surrogate_device: Some(site.settings.server_name.clone()),
+        grant: Grant::default(),
     }
 }

@@ -17,7 +17,6 @@ use crate::settings::ForwardSettings;
 use crate::stderr_line::complain;
 
 pub(crate) mod admission;
-pub(crate) mod client_shares;
 pub(crate) mod destinations;
 pub(crate) mod forward_settings;
 mod known_credentials;
@@ -28,7 +27,6 @@ mod public_addresses;
 mod target_gate;
 pub(crate) mod targets;
 
-use self::client_shares::RequestShares;
 use self::parents::{Parents, Way, Ways};
 use self::passwords::Passwords;
 use self::targets::Targets;
@@ -38,8 +36,6 @@ pub(crate) struct Forward {
     pub(crate) settings: Arc<ForwardSettings>,
     pub(crate) targets: Targets,
     pub(crate) parents: Parents,
-    /// Of those whose requests are limited.
-    pub(crate) request_shares: Arc<RequestShares>,
     /// Of the users, where only users may come.
     pub(crate) passwords: Option<Arc<Passwords>>,
 }
@@ -53,12 +49,13 @@ impl Forward {
         previous: Option<&Forward>,
     ) -> Forward {
         let settings = Arc::new(settings.clone());
-        let passwords = settings.password_file.as_deref().and_then(|path| users_of(path, previous));
+        let former_users = || previous.and_then(|former| former.passwords.as_ref()).into_iter();
+        let users = |path: &Path| users_of(path, former_users(), "forward.password_file");
+        let passwords = settings.password_file.as_deref().and_then(users);
         let inherited = previous.filter(|former| former.settings == settings).map(|former| &former.targets);
         Forward {
             targets: Targets::new(&settings, limits, origins, inherited),
             parents: Parents::new(&settings, limits, origins, previous.map(|former| &former.parents)),
-            request_shares: previous.map_or_else(Arc::default, |former| Arc::clone(&former.request_shares)),
             passwords,
             settings,
         }
@@ -92,13 +89,16 @@ pub(crate) struct Taken {
 }
 
 /// The users of this file, who are the same ones across a reload. It was read a moment ago to see whether it can be; if it
-/// cannot any more, nobody is a user.
-fn users_of(path: &Path, previous: Option<&Forward>) -> Option<Arc<Passwords>> {
-    let former = previous.and_then(|former| former.passwords.clone()).filter(|passwords| passwords.is_of(path));
-    former.or_else(|| match Passwords::open(path) {
+/// cannot any more, nobody is a user. `setting`: which names the file.
+pub(crate) fn users_of<'a>(
+    path: &Path,
+    mut former: impl Iterator<Item = &'a Arc<Passwords>>,
+    setting: &str,
+) -> Option<Arc<Passwords>> {
+    former.find(|passwords| passwords.is_of(path)).cloned().or_else(|| match Passwords::open(path) {
         Ok(passwords) => Some(passwords),
         Err(why) => {
-            complain(format_args!("forward.password_file: {why}; nobody is let in"));
+            complain(format_args!("{setting}: {why}; nobody is let in"));
             None
         }
     })

@@ -22,7 +22,7 @@ pub(crate) trait HeadForm {
     fn status(out: &mut Vec<u8>, status: Status, reason: Option<&[u8]>);
 
     /// A field whose value `write` appends.
-    fn made(out: &mut Vec<u8>, name: Name<'static>, write: impl FnOnce(&mut Vec<u8>));
+    fn made(out: &mut Vec<u8>, name: Name<'_>, write: impl FnOnce(&mut Vec<u8>));
 
     /// What a program left of a head, but for the fields that somebody else writes.
     fn edited(out: &mut Vec<u8>, fields: &EditedHead<'_>, without: FieldBits);
@@ -31,12 +31,12 @@ pub(crate) trait HeadForm {
     fn end(out: &mut Vec<u8>, persistence: Persistence);
 
     #[inline]
-    fn field(out: &mut Vec<u8>, name: Name<'static>, value: &[u8]) {
+    fn field(out: &mut Vec<u8>, name: Name<'_>, value: &[u8]) {
         Self::made(out, name, |out| out.extend_from_slice(value));
     }
 
     #[inline]
-    fn number(out: &mut Vec<u8>, name: Name<'static>, value: u64) {
+    fn number(out: &mut Vec<u8>, name: Name<'_>, value: u64) {
         Self::made(out, name, |out| write_decimal(out, value));
     }
 }
@@ -51,7 +51,7 @@ impl HeadForm for TextForm {
     }
 
     #[inline]
-    fn made(out: &mut Vec<u8>, name: Name<'static>, write: impl FnOnce(&mut Vec<u8>)) {
+    fn made(out: &mut Vec<u8>, name: Name<'_>, write: impl FnOnce(&mut Vec<u8>)) {
         out.extend_from_slice(name.text);
         out.extend_from_slice(b": ");
         write(out);
@@ -59,7 +59,7 @@ impl HeadForm for TextForm {
     }
 
     #[inline]
-    fn field(out: &mut Vec<u8>, name: Name<'static>, value: &[u8]) {
+    fn field(out: &mut Vec<u8>, name: Name<'_>, value: &[u8]) {
         write_field(out, name.text, value);
     }
 
@@ -83,7 +83,7 @@ impl HeadForm for BlockForm {
     }
 
     #[inline]
-    fn made(out: &mut Vec<u8>, name: Name<'static>, write: impl FnOnce(&mut Vec<u8>)) {
+    fn made(out: &mut Vec<u8>, name: Name<'_>, write: impl FnOnce(&mut Vec<u8>)) {
         hpack::write_made_field(name.known(), name.text, out, write);
     }
 

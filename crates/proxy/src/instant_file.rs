@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::head_form::{CONTENT_LENGTH, DATE, HeadForm};
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
-use crate::site::Site;
+use crate::site::{Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
 use crate::stored_head;
 use crate::transaction::transaction_states::State;
@@ -18,7 +18,7 @@ pub(crate) fn run<C: InstantClient>(
     core: &Core,
     site: &Site,
     parsed: &ParsedRequest<'_>,
-    root: usize,
+    (root, routed): (usize, Routed),
 ) -> InstantOutcome<BegunStep> {
     let request = &parsed.received.request;
     let go_on = |file| InstantOutcome::Step((State::Receive, Step::Files { root, file }, Outcome::NONE));
@@ -27,13 +27,17 @@ pub(crate) fn run<C: InstantClient>(
         KnownFile::Current(file) if !parsed.is_conditional() => file,
         known => return go_on(known),
     };
+    let file = file.chosen(request.fields);
+    let edits = site.answer_fields_of(routed);
+    if edits.is_some_and(|edits| !edits.leave_all_of(file.head().fields.view())) {
+        return go_on(KnownFile::Nothing);
+    }
     core.edges.take(State::Receive, State::Files);
     core.edges.take(State::Files, State::Deliver);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
     C::Form::field(&mut tail, DATE, &stored_head::date(now));
-    let file = file.chosen(request.fields);
     C::Form::number(&mut tail, CONTENT_LENGTH, file.length());
-    stored_head::write_end::<C::Form>(&mut tail, site, file.head().fields.view(), parsed);
+    stored_head::write_end::<C::Form>(&mut tail, site, file.head().fields.view(), (parsed, edits));
     client.send(core, site, &HitResponse::to(parsed), file, InstantHead::Stored { tail: &tail })
 }

@@ -17,7 +17,7 @@ use crate::dictionary_offer;
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::policy;
-use crate::site::{Backend, Site};
+use crate::site::{Routed, Site};
 use crate::stored_head;
 use crate::transaction::lookup::{LookupOutcome, Question};
 use crate::transaction::transaction_states::State;
@@ -34,18 +34,18 @@ pub(crate) fn run(
     core: &Rc<Core>,
     site: &Arc<Site>,
     parsed: &ParsedRequest<'_>,
-    (key, backend): (Key, Option<Backend>),
+    (key, routed): (Key, Routed),
 ) -> InstantOutcome<BegunStep> {
     let request = &parsed.received.request;
     let directives = policy::directives(&site.settings.policy, request, parsed.seen);
     let now = core.clock().at(parsed.moment);
-    let accepted = match site.compress(backend) {
+    let accepted = match site.compress(routed.backend) {
         Some(compress) if parsed.seen.has(FieldName::AcceptEncoding) => {
             if dictionary_offer::is_made(compress, parsed.seen) {
                 return of_shards(
                     client,
                     core,
-                    (site, backend),
+                    (site, routed),
                     parsed,
                     (key, core.codings.accepted(request.fields)),
                     now,
@@ -60,10 +60,10 @@ pub(crate) fn run(
         && object.freshness(now, &directives) == Freshness::Fresh
     {
         prefetch(object);
-        return answer(client, core, site, parsed, object, now);
+        return answer(client, core, (site, routed), parsed, object, now);
     }
     drop(hot);
-    of_shards(client, core, (site, backend), parsed, (key, accepted), now)
+    of_shards(client, core, (site, routed), parsed, (key, accepted), now)
 }
 
 /// The same by the table that all cores share. `accepted`: in which codings. Cold beside the core's own table: what both have in common is
@@ -72,7 +72,7 @@ pub(crate) fn run(
 fn of_shards(
     client: &mut impl InstantClient,
     core: &Rc<Core>,
-    (site, backend): (&Arc<Site>, Option<Backend>),
+    (site, routed): (&Arc<Site>, Routed),
     parsed: &ParsedRequest<'_>,
     (key, accepted): (Key, AcceptedCodings),
     now: Now,
@@ -84,7 +84,7 @@ fn of_shards(
         request,
         seen: parsed.seen,
         directives: &directives,
-        backend,
+        routed,
         alone: false,
         has_recalled: false,
     };
@@ -95,12 +95,12 @@ fn of_shards(
         }
         LookupOutcome::Fresh(object) => {
             let asked = CodingQuestion { request, seen: parsed.seen, accepted };
-            match coded_answer::of_hit(core, site.compression_of(request, backend), &asked, &object) {
+            match coded_answer::of_hit(core, site.compression_of(routed), &asked, &object) {
                 CodedHit::Object { object, is_final } => {
                     if is_final {
                         core.hot.borrow_mut().remember(key, accepted, &object);
                     }
-                    answer(client, core, site, parsed, &object, now)
+                    answer(client, core, (site, routed), parsed, &object, now)
                 }
                 CodedHit::ToBeMade => {
                     InstantOutcome::Step((State::Lookup, Step::Hit(object, hit::Why::Fresh), Outcome::NONE))
@@ -119,7 +119,7 @@ pub(crate) fn of_stored(
     core: &Rc<Core>,
     site: &Arc<Site>,
     parsed: &ParsedRequest<'_>,
-    key: Key,
+    (key, routed): (Key, Routed),
 ) -> Option<InstantOutcome<BegunStep>> {
     let request = &parsed.received.request;
     if !matches!(request.method, Method::Get | Method::Head) {
@@ -133,7 +133,7 @@ pub(crate) fn of_stored(
         return None;
     }
     core.edges.take(State::Receive, State::Lookup);
-    Some(answer(client, core, site, parsed, &object, now))
+    Some(answer(client, core, (site, routed), parsed, &object, now))
 }
 
 /// Begins to read what the kernel is about to copy, so that both misses of the CPU's cache are under way while the end
@@ -152,12 +152,13 @@ fn prefetch(object: &Arc<Object>) {
 fn answer<C: InstantClient>(
     client: &mut C,
     core: &Core,
-    site: &Site,
+    (site, routed): (&Site, Routed),
     parsed: &ParsedRequest<'_>,
     object: &Arc<Object>,
     now: Now,
 ) -> InstantOutcome<BegunStep> {
-    if !is_sent_whole(parsed, object) {
+    let edits = site.answer_fields_of(routed);
+    if !is_sent_whole(parsed, object) || edits.is_some_and(|edits| !edits.leave_as_rendered(object)) {
         // Several pieces, or a head that is made anew: no hurry.
         return InstantOutcome::Step((State::Lookup, Step::Hit(Arc::clone(object), hit::Why::Fresh), Outcome::NONE));
     }
@@ -166,7 +167,7 @@ fn answer<C: InstantClient>(
     object.touch(now);
     let mut tail = core.tail.borrow_mut();
     tail.clear();
-    stored_head::write_tail::<C::Form>(&mut tail, site, object, now, parsed);
+    stored_head::write_tail::<C::Form>(&mut tail, site, object, now, (parsed, edits));
     client.send(core, site, &HitResponse::to(parsed), object, InstantHead::Stored { tail: &tail })
 }
 

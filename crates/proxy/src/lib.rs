@@ -12,16 +12,7 @@
 //! use proxy::{MEMORY_BYTES_MIN, Proxy, Start};
 //!
 //! // A page with the server's numbers, so that no origin is needed.
-//! let everything = RouteSettings {
-//!     host: None,
-//!     path_prefix: "/".to_owned(),
-//!     target: RouteTarget::StatusPage(0),
-//!     closed: None,
-//!     error_pages: None,
-//!     compression: Default::default(),
-//!     dictionary_paths: Default::default(),
-//!     esi: None,
-//! };
+//! let everything = RouteSettings::to(RouteTarget::StatusPage(0));
 //! let settings = Settings {
 //!     listeners: vec![ListenerSettings::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()))],
 //!     routes: vec![everything],
@@ -149,6 +140,7 @@ pub mod memcached_gateway;
 mod memory_gate;
 mod memory_share;
 mod memory_warden;
+mod network;
 pub mod origin;
 mod origin_liveness;
 mod origin_streams;
@@ -175,6 +167,8 @@ pub mod records;
 mod reply_head;
 mod request_body;
 mod request_source;
+mod route_rules;
+mod route_table;
 mod send_outcome;
 mod server_names;
 mod service;

@@ -299,7 +299,9 @@ pub(crate) const VERIFICATIONS_WAITING_MAX: usize = 256;
 pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
 
 /// Clients of a forward proxy whose requests are counted.
-pub(crate) const CLIENT_SHARES_MAX: usize = 64 << 10;
+pub(crate) const RATE_CLIENTS_MAX: usize = 256 << 10;
+/// In so many parts, of which one is locked for a request.
+pub(crate) const RATE_SHARDS: usize = 64;
 
 /// How long the end of the process waits for the disks to write what is queued.
 pub(crate) const DISK_CLOSE_MAX: Duration = Duration::from_secs(10);

@@ -17,10 +17,10 @@ use tokio::io::unix::AsyncFd;
 
 use crate::accepted::{Accepted, Listener};
 use crate::core::Core;
-use crate::forward::client_shares::client_network;
 use crate::http1_serving;
 use crate::mailbox::Message;
 use crate::peer::Peer;
+use crate::route_rules::rate_table::client_network;
 use crate::settings::{ListenAddress, ListenMode, ListenerSettings};
 use crate::stderr_line::complain;
 

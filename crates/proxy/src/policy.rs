@@ -41,6 +41,11 @@ pub(crate) enum WhyPassed {
     Method,
     Body,
     NoHost,
+    /// The route says so.
+    Route,
+    /// It brings cookies that make the answer its client's own.
+    Cookie,
+    Credentials,
 }
 
 impl WhyPassed {
@@ -49,6 +54,9 @@ impl WhyPassed {
             WhyPassed::Method => "method",
             WhyPassed::Body => "request-body",
             WhyPassed::NoHost => "no-host",
+            WhyPassed::Route => "route",
+            WhyPassed::Cookie => "cookie",
+            WhyPassed::Credentials => "credentials",
         }
     }
 }
@@ -116,39 +124,4 @@ fn receive_rare(received: &ReceivedRequest<'_>, may_purge: impl FnOnce() -> bool
 /// RFC 9110 §7.6.2: an OPTIONS that may not be forwarded any further is answered by who has it.
 fn answers_options_here(request: &Request<'_>) -> bool {
     request.fields.get(FieldName::MaxForwards) == Some(b"0")
-}
-
-/// Does the name match one of the patterns, where a trailing `*` stands for any ending?
-fn is_ignored(patterns: &[String], name: &[u8]) -> bool {
-    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start.as_bytes()),
-        None => name == pattern.as_bytes(),
-    })
-}
-
-/// The query without the parameters that `ignore_query` names; `None` when that changes nothing.
-pub(crate) fn trimmed_query(patterns: &[String], query: &[u8]) -> Option<Vec<u8>> {
-    let name = |pair: &[u8]| pair.split(|&b| b == b'=').next().unwrap_or(b"").to_vec();
-    let kept: Vec<_> = query.split(|&b| b == b'&').filter(|pair| !is_ignored(patterns, &name(pair))).collect();
-    let trimmed = kept.join(&b'&');
-    (trimmed.len() != query.len()).then_some(trimmed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(query: &str, expect: Option<&str>) {
-        let patterns = ["utm_*".to_owned(), "gclid".to_owned()];
-        let got = trimmed_query(&patterns, query.as_bytes());
-        assert_eq!(got.as_deref(), expect.map(str::as_bytes), "{query}");
-    }
-
-    #[test]
-    fn ignored_parameters_leave_key_and_target() {
-        check("a=1&utm_source=x&b=2", Some("a=1&b=2"));
-        check("gclid=1", Some(""));
-        check("gclids=1&autm_x=2", None);
-        check("a=1&a=2&&", None);
-    }
 }

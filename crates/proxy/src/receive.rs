@@ -9,16 +9,16 @@ use wire::ReceivedRequest;
 use crate::asker::Asker;
 use crate::client_certificates::{self, Claims};
 use crate::client_identity::{ClientIdentity, is_in};
-use crate::closed_paths::WhyNot;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::peer::Peer;
-use crate::policy::{self, BuiltinVerdict, trimmed_query};
+use crate::policy::{self, BuiltinVerdict, WhyPassed};
+use crate::route_rules::route_verdict::{FirstWord, RouteVerdict};
 use crate::settings::{ListenMode, RouteTarget, Settings};
-use crate::site::{Backend, Site};
+use crate::site::{Backend, Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
 use crate::stub_status;
-use crate::transaction::admit::Unverified;
+use crate::transaction::admit::{Door, Unverified};
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, files};
 
@@ -27,7 +27,7 @@ pub(crate) struct Received {
     pub(crate) verdict: Verdict,
     pub(crate) seen: FieldSet,
     pub(crate) client: ClientIdentity,
-    pub(crate) backend: Option<Backend>,
+    pub(crate) routed: Routed,
 }
 
 #[derive(Clone)]
@@ -41,8 +41,10 @@ pub(crate) enum Verdict {
     Pipe,
     Purge,
     Synth(Synth),
-    /// Who asks a forward proxy has to be verified first.
+    /// Who asks has to be verified first.
     Admit(Box<Unverified>),
+    /// A program says how it goes on.
+    Program,
 }
 
 impl Verdict {
@@ -57,51 +59,50 @@ impl Verdict {
             Verdict::Purge => Step::Purge,
             Verdict::Synth(synth) => Step::Synth(synth),
             Verdict::Admit(unverified) => Step::Admit(unverified),
+            Verdict::Program => Step::Receive,
         }
     }
 }
 
-/// Runs the step. May change the request's scheme, on a trusted proxy's word.
+/// Who asks, with which fields. May change the request's scheme, on a trusted proxy's word.
 #[inline]
-pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, asker: &Asker<'_>) -> Received {
+pub(crate) fn who_asks(site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> (FieldSet, ClientIdentity) {
     let seen = FieldSet::of(received.request.fields);
-    let client = client_of_hop(&site.settings, received, seen, asker.peer);
-    let settled = settled(core, asker, &received.request);
-    judge(core, site, received, (seen, client), settled)
+    (seen, client_of_hop(&site.settings, received, seen, peer))
 }
 
-/// The same for a part of a page, which is asked of nobody but the site itself.
-pub(crate) fn of_part(core: &Core, site: &Site, received: &ReceivedRequest<'_>, client: ClientIdentity) -> Received {
-    judge(core, site, received, (FieldSet::of(received.request.fields), client), None)
-}
-
+/// The verdict of the built-in policy on what the route's words have left of a request.
 #[inline]
-fn judge(
+pub(crate) fn judge(
     core: &Core,
     site: &Site,
     received: &ReceivedRequest<'_>,
     (seen, client): (FieldSet, ClientIdentity),
-    settled: Option<Synth>,
+    ruling: RouteVerdict,
 ) -> Received {
-    let settings = &site.settings;
-    let target = site.route(&received.request).map(|route| route.target);
-    let verdict = match site.why_closed(&received.request) {
-        _ if let Some(synth) = settled => Verdict::Synth(synth),
-        None => answered_by(core, site, received, (seen, client), target),
-        Some(WhyNot::Closed) => Verdict::Synth(Synth::closed()),
-        Some(WhyNot::Meaningless) => Verdict::Synth(Synth::path_malformed().refused_outright()),
-    };
+    let route = ruling.route.map(|route| site.routes.at(route));
+    let target = route.map(|route| route.target);
     let backend = match target {
         Some(RouteTarget::Origin(origin)) => Some(Backend::Origin(origin)),
-        Some(RouteTarget::Memcached(route)) => settings.memcached[route].origin.map(Backend::Origin),
+        Some(RouteTarget::Memcached(route)) => site.settings.memcached[route].origin.map(Backend::Origin),
         _ => None,
     };
-    Received { verdict, seen, client, backend }
+    let routed = Routed { route: ruling.route, backend, is_bypass: ruling.bypass.is_some() };
+    let verdict = match ruling.first {
+        Some(FirstWord::Answer(synth)) => Verdict::Synth(*synth),
+        Some(FirstWord::Verify(credentials)) => {
+            let then = answered_by(core, site, received, (seen, client), (target, ruling.bypass));
+            let by = ruling.route.map_or(Door::Forward, Door::Route);
+            Verdict::Admit(Box::new(Unverified { credentials, by, then }))
+        }
+        None => answered_by(core, site, received, (seen, client), (target, ruling.bypass)),
+    };
+    Received { verdict, seen, client, routed }
 }
 
-/// What is answered before closed paths and any policy have their say.
+/// What is answered before any route and any policy have their say.
 #[inline]
-fn settled(core: &Core, asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
+pub(crate) fn settled(core: &Core, asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
     challenge_answered(core, request).or_else(|| sent_elsewhere(asker, request))
 }
 
@@ -119,7 +120,7 @@ fn answered_by(
     site: &Site,
     received: &ReceivedRequest<'_>,
     (seen, client): (FieldSet, ClientIdentity),
-    target: Option<RouteTarget>,
+    (target, bypass): (Option<RouteTarget>, Option<WhyPassed>),
 ) -> Verdict {
     if let Some(synth) = refusal(site, received, seen) {
         return Verdict::Synth(synth);
@@ -136,6 +137,7 @@ fn answered_by(
         }
         Some(RouteTarget::Memcached(route)) => return Verdict::Memcached(route),
         Some(RouteTarget::Closed) => return Verdict::Synth(Synth::closed()),
+        Some(RouteTarget::Itself) => return Verdict::Synth(Synth::no_route()),
         Some(RouteTarget::Origin(_)) | None => {}
     }
     match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
@@ -143,26 +145,21 @@ fn answered_by(
         BuiltinVerdict::Purge => Verdict::Purge,
         BuiltinVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
         _ if target.is_none() => Verdict::Synth(Synth::no_route()),
+        BuiltinVerdict::Lookup if bypass.is_some() => Verdict::Pass(bypass.unwrap_or(WhyPassed::Route)),
         BuiltinVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
         BuiltinVerdict::Pass(why) => Verdict::Pass(why),
         BuiltinVerdict::Pipe => Verdict::Pipe,
     }
 }
 
-/// Who asks, and what is answered or refused whatever a program might say of it.
-pub(crate) fn before_policy(
-    core: &Core,
-    site: &Site,
-    received: &ReceivedRequest<'_>,
-    asker: &Asker<'_>,
-) -> (ClientIdentity, FieldSet, Option<Synth>) {
+/// Who asks, where a program decides: it reads itself what a trusted proxy says of the scheme.
+pub(crate) fn who_asks_program(site: &Site, received: &ReceivedRequest<'_>, peer: Peer) -> (FieldSet, ClientIdentity) {
     let seen = FieldSet::of(received.request.fields);
     let client = match site.settings.trusted_proxies.is_empty() && !seen.has_any(RELAYED) {
-        true => ClientIdentity::of_peer(asker.peer),
-        false => client_of_hop(&site.settings, &mut received.clone(), seen, asker.peer),
+        true => ClientIdentity::of_peer(peer),
+        false => client_of_hop(&site.settings, &mut received.clone(), seen, peer),
     };
-    let refused = settled(core, asker, &received.request).or_else(|| refusal(site, received, seen));
-    (client, seen, refused)
+    (seen, client)
 }
 
 /// The answer to who has to ask somewhere else: over TLS, or on another connection.
@@ -269,14 +266,4 @@ const RELAYED: FieldSet = FieldSet::mask(forwarded::RELAY_FIELDS);
 #[cold]
 fn passed_here(site: &Site, received: &ReceivedRequest<'_>) -> bool {
     forwarded::via_count(received.request.fields, &site.pseudonym) > 0
-}
-
-/// The query that is keyed and forwarded, when `ignore_query` takes something from what was sent.
-#[inline]
-pub(crate) fn trimmed(settings: &Settings, received: &ReceivedRequest<'_>) -> Option<Vec<u8>> {
-    let patterns = &settings.policy.ignore_query;
-    if patterns.is_empty() {
-        return None;
-    }
-    trimmed_query(patterns, received.request.query?)
 }

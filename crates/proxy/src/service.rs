@@ -35,6 +35,7 @@ use crate::memory_warden::{self, ProcessMemory};
 use crate::origin::OriginStatus;
 use crate::records::RecordSink;
 use crate::records::expiry_records::ExpiryRecords;
+use crate::route_rules::rate_table::RateTable;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::stderr_line::complain;
@@ -371,6 +372,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         records,
         draining: AtomicBool::new(false),
         client_permits: Arc::default(),
+        rates: RateTable::default(),
         memory,
         partial_heads_bytes: AtomicUsize::new(0),
         memcached_values_bytes: AtomicUsize::new(0),
@@ -403,11 +405,17 @@ fn check(settings: &Settings) -> Result<(), StartError> {
     {
         return setting("forward.password_file", &why);
     }
+    for login in settings.routes.iter().filter_map(|route| route.rules.access.login.as_ref()) {
+        if let Err(why) = PasswordFile::read(&login.file) {
+            return setting("route.basic_auth", &why);
+        }
+    }
     let is_nowhere = |route: &RouteSettings| match route.target {
         RouteTarget::Origin(origin) => origin >= settings.origins.len(),
         RouteTarget::Root(root) => root >= settings.roots.len(),
         RouteTarget::StatusPage(page) => page >= settings.status_pages.len(),
         RouteTarget::Memcached(route) => route >= settings.memcached.len(),
+        RouteTarget::Itself => route.rules.answer.is_none(),
         RouteTarget::Closed => false,
     };
     if settings.routes.iter().any(is_nowhere) {

@@ -26,8 +26,22 @@ pub use crate::memcached_gateway::gateway_settings::{
     BinaryKeys, LongKeys, MemcachedAddress, MemcachedCommand, MemcachedHash, MemcachedLogin, MemcachedMode,
     MemcachedServer, MemcachedSettings, MemcachedTls, NextServer, RequestPart,
 };
+pub use crate::network::Network;
+pub use crate::route_rules::answer_fields::AnswerFields;
+pub use crate::route_rules::caching_rules::{CachingRules, Selector};
+pub use crate::route_rules::cookie_rules::CookieRules;
+pub use crate::route_rules::cross_origin::CrossOrigin;
+pub use crate::route_rules::field_edits::{FieldEdits, FieldLine};
+pub use crate::route_rules::field_template::FieldTemplate;
+pub use crate::route_rules::name_patterns::NamePattern;
+pub use crate::route_rules::own_answer::OwnAnswer;
+pub use crate::route_rules::query_rules::QueryRules;
+pub use crate::route_rules::rate_table::Rate;
+pub use crate::route_rules::route_conditions::{FieldCondition, PathPattern};
+pub use crate::route_rules::target_rewrite::TargetRewrite;
+pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
-pub use rules::ContentCoding;
+pub use rules::{ContentCoding, Grant, GrantedLifetime};
 
 /// Everything that a reload may change, in one value.
 #[derive(Clone, Debug)]
@@ -176,6 +190,12 @@ pub struct RouteSettings {
     pub host: Option<String>,
     /// Matches whole segments: `/a` matches `/a` and `/a/b`, not `/ab`. `/` matches all.
     pub path_prefix: String,
+    /// In place of a prefix.
+    pub path_pattern: Option<Arc<PathPattern>>,
+    /// Methods, as they are sent; none: all.
+    pub methods: Vec<Box<str>>,
+    /// Fields that a request must have.
+    pub fields: Vec<FieldCondition>,
     pub target: RouteTarget,
     /// Paths among these that nobody is answered for.
     pub closed: Option<Arc<ClosedPaths>>,
@@ -186,6 +206,27 @@ pub struct RouteSettings {
     pub dictionary_paths: Arc<[DictionaryPaths]>,
     /// Which of its answers are looked through for parts. `None`: as `Settings::esi` says.
     pub esi: Option<EsiPages>,
+    pub rules: Arc<RouteRules>,
+}
+
+impl RouteSettings {
+    /// All requests, with nothing said of them but who answers.
+    pub fn to(target: RouteTarget) -> RouteSettings {
+        RouteSettings {
+            host: None,
+            path_prefix: "/".to_owned(),
+            path_pattern: None,
+            methods: Vec::new(),
+            fields: Vec::new(),
+            target,
+            closed: None,
+            error_pages: None,
+            compression: RouteCompression::default(),
+            dictionary_paths: Arc::default(),
+            esi: None,
+            rules: Arc::default(),
+        }
+    }
 }
 
 /// Who answers.
@@ -199,6 +240,8 @@ pub enum RouteTarget {
     StatusPage(usize),
     /// Index into `Settings::memcached`.
     Memcached(usize),
+    /// The route itself, by `RouteRules::answer`; whom that is not for, nobody: 404.
+    Itself,
     /// Nobody: 403.
     Closed,
 }
@@ -378,8 +421,9 @@ pub struct PolicySettings {
     pub honour_client_cache_control: bool,
     /// Give a stored Set-Cookie to everybody (RFC 9111 §7.3 permits it). Off: only the first requester gets it.
     pub share_set_cookie: bool,
-    /// Query parameters, a trailing `*` allowed, taken out of key and forwarded target alike.
-    pub ignore_query: Vec<String>,
+    /// Query parameters and cookies by which visits are counted, known by name, make no difference where something is only read. `None`: where no
+    /// program decides.
+    pub ignore_tracking: Option<bool>,
     /// Share of the time since Last-Modified that counts as fresh, per cent (RFC 9111 §4.2.2).
     pub heuristic_percent: u32,
     pub heuristic_max: Duration,
@@ -395,7 +439,7 @@ impl Default for PolicySettings {
             purge_from: Network::LOOPBACK.to_vec(),
             honour_client_cache_control: true,
             share_set_cookie: false,
-            ignore_query: Vec::new(),
+            ignore_tracking: None,
             heuristic_percent: 10,
             heuristic_max: Duration::from_secs(24 * 3600),
             uncacheable: Duration::from_secs(120),
@@ -417,89 +461,4 @@ pub enum LogFormat {
     Combined,
     /// One JSON object a line.
     Json,
-}
-
-/// An address prefix in CIDR form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    pub address: std::net::IpAddr,
-    pub prefix_bits: u8,
-}
-
-impl Network {
-    /// The machine itself.
-    pub const LOOPBACK: [Network; 2] = [Network::v4([127, 0, 0, 0], 8), Network::v6_loopback()];
-
-    pub const fn v4(octets: [u8; 4], prefix_bits: u8) -> Network {
-        let [a, b, c, d] = octets;
-        Network { address: std::net::IpAddr::V4(std::net::Ipv4Addr::new(a, b, c, d)), prefix_bits }
-    }
-
-    pub const fn v6_loopback() -> Network {
-        Network { address: std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), prefix_bits: 128 }
-    }
-
-    /// Is the address inside? An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
-    pub fn contains(&self, address: std::net::IpAddr) -> bool {
-        use std::net::IpAddr::{V4, V6};
-        match (self.address, address.to_canonical()) {
-            (V4(net), V4(ip)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
-                net.to_bits() & mask == ip.to_bits() & mask
-            }
-            (V6(net), V6(ip)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
-                net.to_bits() & mask == ip.to_bits() & mask
-            }
-            _ => false,
-        }
-    }
-}
-
-impl std::str::FromStr for Network {
-    type Err = ();
-
-    /// `10.0.0.0/8`, or a bare address.
-    fn from_str(text: &str) -> Result<Network, ()> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
-        let address: std::net::IpAddr = address.parse().map_err(|_| ())?;
-        let bits_max = if address.is_ipv4() { 32 } else { 128 };
-        let prefix_bits = match prefix {
-            Some(text) => text.parse().ok().filter(|&bits| bits <= bits_max).ok_or(())?,
-            None => bits_max,
-        };
-        Ok(Network { address, prefix_bits })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(network: &str, address: &str, inside: bool) {
-        let network: Network = network.parse().unwrap();
-        assert_eq!(network.contains(address.parse().unwrap()), inside, "{address} in {network:?}");
-    }
-
-    #[test]
-    fn networks_contain_their_addresses() {
-        check("10.0.0.0/8", "10.1.2.3", true);
-        check("10.0.0.0/8", "11.1.2.3", false);
-        check("0.0.0.0/0", "192.0.2.1", true);
-        check("127.0.0.1", "127.0.0.2", false);
-        check("127.0.0.0/8", "::ffff:127.0.0.9", true);
-        check("fc00::/7", "fd12::1", true);
-        check("::1", "::1", true);
-        check("::/0", "192.0.2.1", false);
-    }
-
-    #[test]
-    fn what_is_no_network_is_refused() {
-        for text in ["", "10.0.0.0/33", "10.0.0.0/", "x", "::1/129", "10.0.0/8"] {
-            assert_eq!(text.parse::<Network>(), Err(()), "{text}");
-        }
-    }
 }

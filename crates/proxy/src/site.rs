@@ -1,19 +1,23 @@
 //! One configuration, made ready to be asked: routes in the order in which they are tried, origins, and the texts
 //! that every message carries. A reload makes a new one; transactions keep the one they began with.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cache::Failure;
 use message::Request;
 
-use crate::closed_paths::{self, WhyNot};
 use crate::dictionary_paths::DictionaryPaths;
 use crate::forward::parents::Ways;
-use crate::forward::{Forward, Taken};
+use crate::forward::passwords::Passwords;
+use crate::forward::{Forward, Taken, users_of};
 use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
+use crate::route_rules::RouteRules;
+use crate::route_rules::answer_fields::AnswerFields;
+use crate::route_table::{RouteAt, RouteTable};
 use crate::settings::{
-    CompressSettings, EsiPages, ListenerSettings, ListenerTls, RouteCompression, RouteSettings, RouteTarget, Settings,
+    CompressSettings, EsiPages, ListenerSettings, ListenerTls, RouteCompression, RouteSettings, Settings,
 };
 use crate::static_files::StaticFiles;
 use crate::vcl_site::VclSite;
@@ -25,6 +29,15 @@ pub(crate) enum Backend {
     Origin(usize),
     /// Whoever the request names.
     Forward,
+}
+
+/// By which route a request is answered, and from whom what is not ours is fetched.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Routed {
+    pub(crate) route: Option<RouteAt>,
+    pub(crate) backend: Option<Backend>,
+    /// What is answered is for this client alone, and nothing of it is stored.
+    pub(crate) is_bypass: bool,
 }
 
 /// How the answers of a route are compressed.
@@ -53,9 +66,11 @@ pub(crate) struct Site {
     pub(crate) hit_status: String,
     /// The Accept-Encoding of what is fetched for many.
     pub(crate) codings_asked: String,
-    routes: Vec<RouteSettings>,
-    /// Some route is closed, or some of its paths are.
-    closes_paths: bool,
+    pub(crate) routes: RouteTable,
+    /// Some route is not for everybody, or some of its paths are not.
+    pub(crate) has_guards: bool,
+    /// Of the users of routes, a file each.
+    logins: Vec<Arc<Passwords>>,
     /// Somewhere on it pages may have parts: Surrogate-Control is said to us, and to nobody behind us.
     pub(crate) is_esi_surrogate: bool,
     /// Some listener asks its clients for certificates.
@@ -68,8 +83,9 @@ impl Site {
         let former = previous.map(|site| &*site.forward);
         let forward = Forward::new(&settings.forward, &settings.limits, &origins, former);
         let memcached = Gateways::new(&settings.memcached, &origins, previous.map(|site| &*site.memcached));
-        let mut routes = settings.routes.clone();
-        routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
+        let routes = RouteTable::new(settings.routes.clone());
+        let former = previous.map_or(&[][..], |site| &site.logins);
+        let (has_guards, logins) = (routes.iter().any(RouteSettings::guards), logins(&routes, former));
         let pseudonym = format!("{}-{instance}", settings.server_name);
         Site {
             via: format!("{} {pseudonym}", message::Version::Http11.number()),
@@ -81,7 +97,8 @@ impl Site {
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits, &settings.compress)),
             memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
-            closes_paths: routes.iter().any(RouteSettings::closes_paths),
+            has_guards,
+            logins,
             is_esi_surrogate: has_parts(settings.esi.pages)
                 || routes.iter().filter_map(|route| route.esi).any(has_parts),
             asks_for_client_certificates: asks_for_client_certificates(&settings.listeners),
@@ -104,7 +121,8 @@ impl Site {
             hit_status: site.hit_status.clone(),
             codings_asked: site.codings_asked.clone(),
             routes: site.routes.clone(),
-            closes_paths: site.closes_paths,
+            has_guards: site.has_guards,
+            logins: site.logins.clone(),
             is_esi_surrogate: site.is_esi_surrogate,
             asks_for_client_certificates: site.asks_for_client_certificates,
         }
@@ -136,9 +154,9 @@ impl Site {
     }
 
     /// The same with what the request's route says of it.
-    pub(crate) fn compression_of(&self, request: &Request<'_>, backend: Option<Backend>) -> Option<Compression<'_>> {
-        let settings = self.compress(backend)?;
-        let route = self.route(request);
+    pub(crate) fn compression_of(&self, routed: Routed) -> Option<Compression<'_>> {
+        let settings = self.compress(routed.backend)?;
+        let route = self.route_of(routed);
         let dictionary_paths = route.map_or(&[][..], |route| &route.dictionary_paths);
         match route.map(|route| route.compression).unwrap_or_default() {
             RouteCompression::Off => None,
@@ -146,55 +164,40 @@ impl Site {
         }
     }
 
-    /// Who answers this request: the most exact host, then the longest path.
     #[inline]
-    pub(crate) fn route(&self, request: &Request<'_>) -> Option<&RouteSettings> {
-        self.route_at(&request.authority.host, request.path)
+    pub(crate) fn route_of(&self, routed: Routed) -> Option<&RouteSettings> {
+        routed.route.map(|route| self.routes.at(route))
     }
 
-    fn route_at(&self, host: &[u8], path: &[u8]) -> Option<&RouteSettings> {
-        self.routes.iter().find(|route| matches(route, host, path))
+    /// What its operator says of a request beside who answers it.
+    #[inline]
+    pub(crate) fn rules_of(&self, routed: Routed) -> Option<&RouteRules> {
+        self.route_of(routed).map(|route| &*route.rules)
+    }
+
+    /// Do parameters and cookies by which visits are counted make no difference? A program says that itself.
+    #[inline]
+    pub(crate) fn ignores_tracking(&self) -> bool {
+        self.settings.policy.ignore_tracking.unwrap_or(self.vcl.is_none())
+    }
+
+    /// What becomes of the fields of answers, where anything does.
+    #[inline]
+    pub(crate) fn answer_fields_of(&self, routed: Routed) -> Option<&AnswerFields> {
+        self.rules_of(routed).map(|rules| &rules.answer_fields).filter(|fields| fields.acts())
+    }
+
+    /// The users of a file. `None`: it cannot be read, and nobody is one.
+    pub(crate) fn passwords_of(&self, file: &Path) -> Option<&Arc<Passwords>> {
+        self.logins.iter().find(|passwords| passwords.is_of(file))
     }
 
     /// Which answers to requests like this are looked through for parts, where no program decides.
-    pub(crate) fn esi_pages(&self, request: &Request<'_>) -> EsiPages {
+    pub(crate) fn esi_pages(&self, routed: Routed) -> EsiPages {
         if !self.is_esi_surrogate || self.vcl.is_some() {
             return EsiPages::None;
         }
-        self.route(request).and_then(|route| route.esi).unwrap_or(self.settings.esi.pages)
-    }
-
-    /// Why nobody is answered for this path, in any of the meanings that it may have to who is asked. `None` if it is open.
-    #[inline]
-    pub(crate) fn why_closed(&self, request: &Request<'_>) -> Option<WhyNot> {
-        if self.closes_paths { self.why_closed_here(&request.authority.host, request.path) } else { None }
-    }
-
-    fn why_closed_here(&self, host: &[u8], path: &[u8]) -> Option<WhyNot> {
-        if !self.routes.iter().any(|route| host_fits(route, host) && route.closes_paths()) {
-            return None;
-        }
-        let Some(meanings) = closed_paths::meanings(path) else { return Some(WhyNot::Meaningless) };
-        let asked = self.route_at(host, path).and_then(|route| route.closed.as_ref());
-        let is_closed = |meaning: &Vec<u8>| {
-            // What belongs to another route is nothing for the one that would answer.
-            asked.is_some_and(|closed| closed.match_as_it_is(meaning)) || self.is_closed(host, meaning)
-        };
-        meanings.iter().any(is_closed).then_some(WhyNot::Closed)
-    }
-
-    /// A directory is closed with any file that may answer for it.
-    fn is_closed(&self, host: &[u8], path: &[u8]) -> bool {
-        let Some(route) = self.route_at(host, path) else { return false };
-        let Some(closed) = &route.closed else { return route.target == RouteTarget::Closed };
-        let is_index_closed = || match route.target {
-            RouteTarget::Root(root) if path.ends_with(b"/") => {
-                let index = &self.settings.roots[root].index;
-                index.iter().any(|name| closed.match_as_it_is(&[path, name.as_bytes()].concat()))
-            }
-            _ => false,
-        };
-        route.target == RouteTarget::Closed || closed.match_as_it_is(path) || is_index_closed()
+        self.route_of(routed).and_then(|route| route.esi).unwrap_or(self.settings.esi.pages)
     }
 }
 
@@ -202,98 +205,17 @@ fn has_parts(pages: EsiPages) -> bool {
     pages != EsiPages::None
 }
 
-impl RouteSettings {
-    fn closes_paths(&self) -> bool {
-        self.closed.is_some() || self.target == RouteTarget::Closed
+/// The users of all routes; a file that is the same as before has the same ones.
+fn logins(routes: &RouteTable, former: &[Arc<Passwords>]) -> Vec<Arc<Passwords>> {
+    let mut all: Vec<Arc<Passwords>> = Vec::new();
+    for login in routes.iter().filter_map(|route| route.rules.access.login.as_ref()) {
+        if !all.iter().any(|known| known.is_of(&login.file)) {
+            all.extend(users_of(&login.file, former.iter(), "basic_auth"));
+        }
     }
-
-    /// Which of these routes answers for a path on a host, which is in lower case.
-    pub fn among<'a>(routes: &'a [RouteSettings], host: &[u8], path: &[u8]) -> Option<&'a RouteSettings> {
-        routes.iter().filter(|route| matches(route, host, path)).max_by_key(|route| rank(route))
-    }
-}
-
-/// Exact hosts before wildcards before any; longer before shorter.
-fn rank(route: &RouteSettings) -> (u8, usize, usize) {
-    let (class, host) = match &route.host {
-        Some(host) if host.starts_with("*.") => (1, host.len()),
-        Some(host) => (2, host.len()),
-        None => (0, 0),
-    };
-    (class, host, route.path_prefix.len())
-}
-
-#[inline]
-fn matches(route: &RouteSettings, host: &[u8], path: &[u8]) -> bool {
-    host_fits(route, host) && path_fits(route.path_prefix.as_bytes(), path)
-}
-
-#[inline]
-fn host_fits(route: &RouteSettings, host: &[u8]) -> bool {
-    match route.host.as_deref() {
-        None => true,
-        Some(pattern) => match pattern.strip_prefix('*') {
-            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_bytes()),
-            None => host == pattern.as_bytes(),
-        },
-    }
-}
-
-fn path_fits(prefix: &[u8], path: &[u8]) -> bool {
-    if prefix == b"/" {
-        return true;
-    }
-    match path.strip_prefix(prefix) {
-        Some(rest) => prefix.ends_with(b"/") || matches!(rest.first(), None | Some(b'/')),
-        None => false,
-    }
+    all
 }
 
 fn asks_for_client_certificates(listeners: &[ListenerSettings]) -> bool {
     listeners.iter().filter_map(|listener| listener.tls.as_ref()).any(ListenerTls::asks_clients)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::RouteTarget;
-
-    fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
-        RouteSettings {
-            host: host.map(str::to_owned),
-            path_prefix: path.to_owned(),
-            target: RouteTarget::Origin(origin),
-            closed: None,
-            error_pages: None,
-            compression: RouteCompression::Usual,
-            dictionary_paths: Arc::default(),
-            esi: None,
-        }
-    }
-
-    fn check(host: &str, path: &str, expect: Option<usize>) {
-        let mut routes = [
-            route(None, "/shared", 1),
-            route(Some("*.b.test"), "/", 2),
-            route(Some("a.test"), "/", 3),
-            route(Some("a.test"), "/img/", 4),
-            route(Some("x.b.test"), "/", 5),
-        ];
-        routes.sort_by_key(|route| std::cmp::Reverse(rank(route)));
-        let found = routes.iter().find(|r| matches(r, host.as_bytes(), path.as_bytes())).map(|r| r.target);
-        assert_eq!(found, expect.map(RouteTarget::Origin), "{host}{path}");
-    }
-
-    #[test]
-    fn the_most_exact_route_wins() {
-        check("a.test", "/", Some(3));
-        check("a.test", "/img/x.png", Some(4));
-        check("a.test", "/images", Some(3));
-        check("x.b.test", "/", Some(5));
-        check("y.z.b.test", "/", Some(2));
-        check("b.test", "/", None);
-        check("c.test", "/shared", Some(1));
-        check("c.test", "/shared/a", Some(1));
-        check("c.test", "/sharedx", None);
-    }
 }

@@ -8,14 +8,23 @@ use wire::{Persistence, has_length, write_field, write_status_line};
 
 use crate::head_form::{AGE, CACHE_STATUS, CONTENT_LENGTH, HeadForm};
 use crate::parsed_request::ParsedRequest;
+use crate::route_rules::answer_fields::AnswerFields;
+use crate::route_rules::field_template::TemplateSource;
 use crate::site::Site;
 use crate::transport_security;
 use crate::vcl_story::scope_heads::usual_reason;
 
 /// The status line and the fields of a response to be stored, `Via` of ours included; no Content-Length, no Age,
 /// no empty line. `is_surrogate`: Surrogate-Control was said to us, and is nothing for those who come behind us (Edge Architecture §2.2).
-pub(crate) fn render(head: &ResponseHead, site: &Site, is_surrogate: bool) -> Bytes {
-    render_without(head, site, None, |field| is_surrogate && field.name == FieldName::SurrogateControl)
+/// `is_removed`: which of them its route lets nobody see.
+pub(crate) fn render(
+    head: &ResponseHead,
+    site: &Site,
+    is_surrogate: bool,
+    is_removed: impl Fn(&Field<'_>) -> bool,
+) -> Bytes {
+    let is_ours = |field: &Field<'_>| is_surrogate && field.name == FieldName::SurrogateControl;
+    render_without(head, site, None, |field| is_ours(field) || is_removed(field))
 }
 
 /// The same for what was fetched under a program: without X-Varnish, in which every answer has its own number, and
@@ -40,7 +49,10 @@ fn render_without(
         }
         write_field(&mut out, field.name_text, field.value);
     }
-    write_field(&mut out, b"Via", &via(head.version, site));
+    let via = via(head.version, site);
+    if !is_left_out(&Field { name: FieldName::Via, name_text: b"Via", value: &via }) {
+        write_field(&mut out, b"Via", &via);
+    }
     Bytes::from(out.into_boxed_slice())
 }
 
@@ -70,25 +82,30 @@ pub(crate) fn write_tail<F: HeadForm>(
     site: &Site,
     object: &Object,
     now: Now,
-    parsed: &ParsedRequest<'_>,
+    (parsed, edits): (&ParsedRequest<'_>, Option<&AnswerFields>),
 ) {
     if has_length(object.status()) {
         F::number(out, CONTENT_LENGTH, object.length());
     }
     let age_s = object.age_s(now);
     F::number(out, AGE, age_s);
-    F::made(out, CACHE_STATUS, |out| write_hit_status(out, site, object, age_s));
-    write_end::<F>(out, site, object.fields(), parsed);
+    if edits.is_none_or(|edits| !edits.hides(FieldName::CacheStatus)) {
+        F::made(out, CACHE_STATUS, |out| write_hit_status(out, site, object, age_s));
+    }
+    write_end::<F>(out, site, object.fields(), (parsed, edits));
 }
 
-/// What is said of the connection, behind these fields, and the end of the head.
+/// What the route adds to these fields, what is said of the connection, and the end of the head.
 #[inline]
 pub(crate) fn write_end<F: HeadForm>(
     out: &mut Vec<u8>,
     site: &Site,
     fields: FieldsView<'_>,
-    parsed: &ParsedRequest<'_>,
+    (parsed, edits): (&ParsedRequest<'_>, Option<&AnswerFields>),
 ) {
+    if let Some(edits) = edits {
+        edits.write::<F>(&TemplateSource::of(&parsed.received.request, &parsed.client), fields, out);
+    }
     transport_security::write::<F>(out, site, parsed.tls.is_some(), || transport_security::is_said_by(fields));
     F::end(out, Persistence::of(parsed.persistent, parsed.received.request.version));
 }

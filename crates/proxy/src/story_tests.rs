@@ -21,6 +21,7 @@ mod what_is_dropped;
 mod what_is_fresh;
 mod what_is_recorded;
 mod what_is_stored;
+mod what_routes_say;
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
@@ -46,7 +47,10 @@ use crate::records::session_records::SessionEnd;
 use crate::records::{RecordSide, RecordSink, each_record};
 use crate::send_outcome::End;
 use crate::service::{Start, share};
-use crate::settings::{Greeting, OriginSettings, OriginTimeouts, OriginUrl, RouteSettings, RouteTarget, Settings};
+use crate::settings::{
+    Greeting, NamePattern, OriginSettings, OriginTimeouts, OriginUrl, QueryRules, RouteRules, RouteSettings,
+    RouteTarget, Settings,
+};
 use crate::site::Site;
 use crate::vcl_site::VclProgram;
 
@@ -104,6 +108,13 @@ impl RecordSink for Heard {
     }
 }
 
+/// A parameter that makes no difference, on all routes.
+pub(crate) fn ignore_query(settings: &mut Settings, name: &str) {
+    let query = QueryRules { ignored: vec![NamePattern::new(name)], ..QueryRules::default() };
+    let rules = Arc::new(RouteRules { query, ..RouteRules::default() });
+    settings.routes.iter_mut().for_each(|route| route.rules = Arc::clone(&rules));
+}
+
 impl Story {
     /// The built-in policy before one origin.
     pub(crate) fn builtin() -> Story {
@@ -138,17 +149,7 @@ impl Story {
         settings.memory_bytes_max = MEMORY_BYTES;
         settings.server_name = "larder".to_owned();
         let target = RouteTarget::Origin(0);
-        let path_prefix = "/".to_owned();
-        settings.routes = vec![RouteSettings {
-            host: None,
-            path_prefix,
-            target,
-            closed: None,
-            error_pages: None,
-            compression: Default::default(),
-            dictionary_paths: Default::default(),
-            esi: None,
-        }];
+        settings.routes = vec![RouteSettings::to(target)];
         change(&mut settings);
         let heard = Arc::new(Heard::default());
         let start = Start {

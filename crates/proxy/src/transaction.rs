@@ -27,7 +27,7 @@ use crate::outgoing::Outgoing;
 use crate::page_budget::PlaceInPage;
 use crate::policy::{self, Policy};
 use crate::send_outcome::End;
-use crate::site::{Backend, Site};
+use crate::site::{Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
 use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
@@ -148,7 +148,7 @@ pub(crate) struct Transaction {
     /// Where it came over TLS of ours.
     pub(crate) tls: Option<Arc<TlsFacts>>,
     /// Absent for what we answer ourselves, files too.
-    pub(crate) backend: Option<Backend>,
+    pub(crate) routed: Routed,
     pub(crate) key: Option<Key>,
     pub(crate) directives: RequestDirectives,
     pub(crate) started: Moment,

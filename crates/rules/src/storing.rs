@@ -11,6 +11,7 @@ use crate::credentials;
 use crate::date::parse_date;
 use crate::delta_coding;
 use crate::freshness::Facts;
+use crate::grant::Grant;
 use crate::groups;
 use crate::range::{ContentRange, may_combine};
 use crate::reference::Location;
@@ -46,6 +47,8 @@ pub struct StoreDefaults {
     pub is_surrogate: bool,
     /// The token we announce in Surrogate-Capability, if we do.
     pub surrogate_device: Option<String>,
+    /// What the operator says of these responses beside that.
+    pub grant: Grant,
 }
 
 impl Default for StoreDefaults {
@@ -57,6 +60,7 @@ impl Default for StoreDefaults {
             share_set_cookie: false,
             is_surrogate: true,
             surrogate_device: None,
+            grant: Grant::default(),
         }
     }
 }
@@ -130,7 +134,10 @@ fn says_anew(source: Source, stored: FieldsView<'_>, update: FieldsView<'_>) -> 
 }
 
 fn policy_of(exchange: &Exchange<'_>, fields: FieldsView<'_>) -> Policy {
-    let StoreDefaults { is_surrogate, surrogate_device, .. } = exchange.defaults;
+    let StoreDefaults { is_surrogate, surrogate_device, grant, .. } = exchange.defaults;
+    if grant.ignores_directives {
+        return Policy { source: Source::CacheControl, directives: ResponseDirectives::default() };
+    }
     targeted::policy(fields, *is_surrogate, surrogate_device.as_deref())
 }
 
@@ -143,9 +150,12 @@ fn judge_new(exchange: &Exchange<'_>) -> Result<Facts, WhyNotStored> {
 fn judge_storable(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> Result<Facts, WhyNotStored> {
     let Exchange { request, response, .. } = *exchange;
     permitted(exchange, policy)?;
-    let Judged { facts, said_lifetime } = facts(exchange, policy, arrived);
-    let sets_cookie = credentials::sets_cookie(response.fields) || credentials::sets_cookie(arrived);
-    may_be_shared(request, &policy.directives, (sets_cookie, facts.says_shared))?;
+    let Judged { facts, said_lifetime, origin_says_shared } = facts(exchange, policy, arrived);
+    let sets_cookie = !exchange.defaults.grant.ignores_set_cookie
+        && (credentials::sets_cookie(response.fields) || credentials::sets_cookie(arrived));
+    // An operator who gives lifetimes says that pages are for all; not that one is which comes with a cookie for its client.
+    let is_for_all = facts.says_shared && (origin_says_shared || !sets_cookie);
+    may_be_shared(request, &policy.directives, (sets_cookie, is_for_all))?;
 
     if !said_lifetime {
         if request.method == Method::Post {
@@ -167,12 +177,12 @@ fn judge_storable(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<
 fn may_be_shared(
     request: &Request<'_>,
     directives: &ResponseDirectives,
-    (sets_cookie, says_shared): (bool, bool),
+    (sets_cookie, is_for_all): (bool, bool),
 ) -> Result<(), WhyNotStored> {
     let lets_authorized = directives.public || directives.must_revalidate || directives.s_maxage_s.is_some();
     match credentials::of_request(request.fields) {
         Some(WhyNotStored::Authorization) if !lets_authorized => Err(WhyNotStored::Authorization),
-        _ if says_shared => Ok(()),
+        _ if is_for_all => Ok(()),
         Some(why) => Err(why),
         None if sets_cookie => Err(WhyNotStored::Cookie),
         None => Ok(()),
@@ -191,7 +201,8 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
     if response.status.is_interim() || matches!(response.status.0, 205 | 304 | 412 | 416 | 600..) {
         return Err(WhyNotStored::Status);
     }
-    if defaults.honour_client_cache_control && RequestDirectives::parse(request.fields).no_store {
+    let hears_client = defaults.honour_client_cache_control && !defaults.grant.ignores_directives;
+    if hears_client && RequestDirectives::parse(request.fields).no_store {
         return Err(WhyNotStored::RequestNoStore);
     }
     // RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
@@ -222,6 +233,8 @@ struct Judged {
     facts: Facts,
     /// Its lifetime was said, and not guessed.
     said_lifetime: bool,
+    /// It says itself that others may have it.
+    origin_says_shared: bool,
 }
 
 /// RFC 9111 §4.2.3 and §4.2.1.
@@ -236,25 +249,31 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> J
     let apparent_age_s = seconds_between(date, arrived_s);
     let corrected_age_ms = (age_value_s(arrived) * 1000).saturating_add(exchange.response_delay_ms);
 
-    let said_s = explicit_lifetime_s(fields, policy, date, arrived_s);
+    let grant = &exchange.defaults.grant;
+    let explicit_s = || explicit_lifetime_s(fields, policy, date, arrived_s);
+    let origin_said_s = if grant.ignores_directives { None } else { explicit_s() };
+    let said_s = origin_said_s.or_else(|| grant.lifetime_s(exchange.response.status));
     let lifetime_s = said_s.unwrap_or_else(|| heuristic_lifetime_s(exchange, policy, date, last_modified));
     // RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.4: under these nothing is ever stale and used, whatever else is said.
     let never_stale = directives.must_revalidate || directives.proxy_revalidate || directives.no_cache == Scope::Whole;
     // What is to be asked for each time says by its lifetime nothing of who may have it.
-    let says_lifetime = directives.no_cache != Scope::Whole && said_s.is_some_and(|seconds| seconds > 0);
+    let says_lifetime = |said_s: Option<u64>| directives.no_cache != Scope::Whole && said_s.is_some_and(|s| s > 0);
+    let while_revalidate_s = directives.stale_while_revalidate_s.or(grant.stale_while_revalidate_s);
+    let if_error_s = directives.stale_if_error_s.or(grant.stale_if_error_s);
     let facts = Facts {
         initial_age_ms: corrected_age_ms.max(apparent_age_s * 1000),
         lifetime_ms: lifetime_s * 1000,
-        stale_while_revalidate_ms: directives.stale_while_revalidate_s.filter(|_| !never_stale).unwrap_or(0) * 1000,
-        stale_if_error_ms: directives.stale_if_error_s.filter(|_| !never_stale).map(|s| s * 1000),
+        stale_while_revalidate_ms: while_revalidate_s.filter(|_| !never_stale).unwrap_or(0) * 1000,
+        stale_if_error_ms: if_error_s.filter(|_| !never_stale).map(|s| s * 1000),
         last_modified,
         date,
         must_revalidate: directives.forbids_stale(),
         always_validate: directives.no_cache == Scope::Whole,
-        says_shared: directives.public || says_lifetime,
+        says_shared: directives.public || says_lifetime(said_s),
         immutable: directives.immutable,
     };
-    Judged { facts, said_lifetime: said_s.is_some() }
+    let origin_says_shared = directives.public || says_lifetime(origin_said_s);
+    Judged { facts, said_lifetime: said_s.is_some(), origin_says_shared }
 }
 
 /// RFC 9111 §5.1: the first member counts; one that is no number is ignored. A parameter behind the number is not
@@ -322,7 +341,8 @@ pub struct Withholding<'a> {
 impl<'a> Withholding<'a> {
     pub fn of(fields: FieldsView<'a>, defaults: &StoreDefaults) -> Withholding<'a> {
         let named = fields.members(FieldName::Connection).chain(listed_fields(fields)).collect();
-        Withholding { named, set_cookie: !defaults.share_set_cookie }
+        // Who was to ignore it gives it to nobody else either.
+        Withholding { named, set_cookie: !defaults.share_set_cookie || defaults.grant.ignores_set_cookie }
     }
 
     pub fn withholds(&self, field: &Field<'_>) -> bool {

@@ -86,6 +86,20 @@ impl VarySpec {
         sink(&[0]);
     }
 
+    /// These names alone, in lower case.
+    pub fn of_names<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Option<VarySpec> {
+        names.into_iter().fold(None, |spec: Option<VarySpec>, name| Some(VarySpec::with(spec.as_ref(), name)))
+    }
+
+    /// One more name, in lower case, beside those that are there.
+    pub fn with(spec: Option<&VarySpec>, name: &[u8]) -> VarySpec {
+        let mut names = spec.map_or(Vec::new(), |spec| spec.names.to_vec());
+        if let Err(at) = names.binary_search_by(|known| (*known.text).cmp(name)) {
+            names.insert(at, VaryName { name: FieldName::classify(name), text: name.into() });
+        }
+        VarySpec { names: names.into() }
+    }
+
     /// The others of the names. `None`: there are none.
     pub fn without(&self, name: FieldName) -> Option<VarySpec> {
         let others: Arc<[VaryName]> = self.names.iter().filter(|vary| vary.name != name).cloned().collect();

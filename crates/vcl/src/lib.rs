@@ -88,7 +88,7 @@ pub use header_names::{HeaderName, KeptName};
 pub use host::{Health, Host, LogKind, Message, ProxyField, Purge, Purged, UnixPeer};
 pub use loaded::{DynamicBackend, Loaded};
 pub use map_host::MapHost;
-pub use matching::pattern::Pattern;
+pub use matching::pattern::{Groups, Pattern};
 pub use plain_values::{BackendRef, Fault, Ip, Plain};
 pub use scope_arena::Arena;
 pub use source_files::{IncludeRequest, Included, Includes, NoIncludes, Sources};

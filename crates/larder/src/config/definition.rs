@@ -47,6 +47,8 @@ pub enum ValueKind {
     Either(&'static [ValueKind]),
     /// A table whose keys are the operator's own words, of this form.
     Map(&'static str, &'static ValueKind),
+    /// A table with these keys.
+    Record(&'static [KeyDefinition]),
     /// A table with keys of its own: the section of this path.
     Table,
 }
@@ -65,6 +67,18 @@ pub const V0_1: &str = "0.1.0";
 pub const fn key(since: &'static str, name: &'static str, kind: ValueKind, says: &'static str) -> KeyDefinition {
     let (default, without, example) = (None, None, None);
     KeyDefinition { name, kind, since, says, default, without, example, is_required: false, unit: None }
+}
+
+impl ValueKind {
+    /// The keys of a table that may stand there.
+    pub fn record(&self) -> Option<&'static [KeyDefinition]> {
+        match self {
+            ValueKind::Record(keys) => Some(keys),
+            ValueKind::List(inner) => inner.record(),
+            ValueKind::Either(kinds) => kinds.iter().find_map(ValueKind::record),
+            _ => None,
+        }
+    }
 }
 
 impl KeyDefinition {
@@ -89,6 +103,12 @@ impl KeyDefinition {
     pub const fn required(mut self, example: &'static str) -> KeyDefinition {
         self.is_required = true;
         self.example = Some(example);
+        self
+    }
+
+    /// The same where its section may do without it.
+    pub const fn optional(mut self) -> KeyDefinition {
+        self.is_required = false;
         self
     }
 

@@ -8,8 +8,7 @@ use proxy::settings::{Destination, ForwardSettings, ParentLogin, ParentSettings}
 
 use super::choices::PARENT_BALANCES;
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, count, parsed, path, switch};
-use super::sections::{network, whole};
+use super::section::{Node, Section, choice, count, network, parsed, path, switch, whole};
 use crate::addresses::parse_origin;
 use crate::bounded_file;
 use crate::limits::LOGIN_FILE_BYTES_MAX;

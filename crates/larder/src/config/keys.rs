@@ -11,6 +11,7 @@ mod parameter_keys;
 mod policy_keys;
 mod route_keys;
 mod store_keys;
+mod word_keys;
 
 use super::definition::{KeyDefinition, KeyGroup, SectionDefinition};
 use super::limits_section;
@@ -145,6 +146,17 @@ const ROUTE_GROUPS: &[KeyGroup] = &[
          An origin answers, and what it answers may be stored.",
         route_keys::ROUTE,
     ),
+    group("What requests have to have besides, and a preset for a whole host.", word_keys::CONDITIONS)
+        .shown_at("/images"),
+    group(
+        "Words that [policy] takes, too, for all routes: how long answers are kept, and for whom. docs/routes.md",
+        word_keys::STORING,
+    )
+    .shown_at("/stored"),
+    group("Who may ask, how often and how much. [policy] takes these, too.", word_keys::ACCESS).shown_at("/staff"),
+    group("What becomes of requests and answers. [policy] takes these, too.", word_keys::EDITS).shown_at("/edited"),
+    group("larder answers by itself.", word_keys::REDIRECT).beside("redirect").shown_at("/old"),
+    group("The same with a text.", word_keys::RESPOND).beside("respond").shown_at("/ping"),
     group("The files of a directory answer. docs/static.md", route_keys::ROOT).beside("root"),
     group("Requests become commands to memcached. docs/memcached.md", memcached_keys::MEMCACHED)
         .beside("memcached")
@@ -155,6 +167,12 @@ const ROUTE_GROUPS: &[KeyGroup] = &[
 
 const POLICY_GROUPS: &[KeyGroup] = &[
     group("--- What is cached, for how long, and for whom. docs/what-is-cached.md", policy_keys::BUILTIN),
+    group("What counts visits.", word_keys::TRACKING),
+    group("Words of [[route]], for all routes: how long answers are kept, and for whom.", word_keys::STORING),
+    group("Who may ask, how often and how much.", word_keys::ACCESS),
+    group("What becomes of requests and answers.", word_keys::EDITS),
+    group("Everybody is led elsewhere …", word_keys::REDIRECT_ALL),
+    group("… or told a text.", word_keys::RESPOND_ALL),
     group("A VCL decides in place of all that.", policy_keys::VCL),
     group(
         "Parameters by Varnish's names, as behind -p; only a VCL reads them. A number without a unit is in seconds.",
@@ -166,6 +184,15 @@ const POLICY_GROUPS: &[KeyGroup] = &[
         parameter_keys::OF_LIMITS,
     ).aliases(),
 ];
+
+/// The key of this name in the table of this path, which may be the value of a key.
+pub fn key(path: &str, name: &str) -> Option<&'static KeyDefinition> {
+    if let Some(section) = at(path) {
+        return section.key(name);
+    }
+    let (outer, inner) = path.rsplit_once('.')?;
+    key(outer, inner)?.kind.record().and_then(|keys| keys.iter().find(|key| key.name == name))
+}
 
 /// The section of a path.
 pub fn at(path: &str) -> Option<&'static SectionDefinition> {

@@ -55,7 +55,11 @@ pub fn text() -> String {
                 out.push_str(&format!("\n{}\n", with_links(&intro)));
             }
             out.push_str("\n| key | type | without it | example | since | what it does |\n|---|---|---|---|---|---|\n");
-            group.keys.iter().for_each(|key| out.push_str(&row(key)));
+            for key in group.keys {
+                out.push_str(&row(key, ""));
+                let inner = key.kind.record().unwrap_or_default();
+                inner.iter().for_each(|within| out.push_str(&row(within, &format!("{}.", key.name))));
+            }
         }
     }
     out
@@ -68,7 +72,7 @@ fn title(section: &SectionDefinition) -> String {
     }
 }
 
-fn row(key: &KeyDefinition) -> String {
+fn row(key: &KeyDefinition, of: &str) -> String {
     let without = match (key.is_required, key.default, key.without) {
         (true, _, None) => "it is required".to_owned(),
         (true, _, Some(words)) => format!("it is required, unless {words}"),
@@ -82,7 +86,7 @@ fn row(key: &KeyDefinition) -> String {
     };
     let unit = key.unit.map_or_else(String::new, |unit| format!(", {unit}"));
     let cells = [
-        code(key.name),
+        code(&format!("{of}{}", key.name)),
         format!("{}{unit}", kind(&key.kind)),
         without,
         example,
@@ -110,6 +114,7 @@ fn kind(kind: &ValueKind) -> String {
         ValueKind::List(inner) => format!("list: {}", self::kind(inner)),
         ValueKind::Either(kinds) => kinds.iter().map(self::kind).collect::<Vec<_>>().join("; or "),
         ValueKind::Map(name, inner) => format!("table: {name} = {}", self::kind(inner)),
+        ValueKind::Record(_) => "a table with the keys below".to_owned(),
         ValueKind::Table => "table".to_owned(),
     }
 }

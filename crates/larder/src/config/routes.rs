@@ -5,24 +5,28 @@ use std::sync::Arc;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    ClosedPaths, ErrorClass, ErrorPages, MemcachedSettings, OriginSettings, RootSettings, RouteSettings, RouteTarget,
-    StatusPageSettings,
+    ClosedPaths, ErrorClass, ErrorPages, MemcachedSettings, OriginSettings, RootSettings, RouteRules, RouteSettings,
+    RouteTarget, StatusPageSettings,
 };
 
 use super::complaint::Complaint;
 use super::esi_section;
 use super::memcached_route;
 use super::nearest::nearest;
-use super::section::{Complaints, Section, parsed, switch, text};
-use super::sections::network;
+use super::presets::{self, Preset};
+use super::route_match;
+use super::route_words::{self, ForAll, RouteWords};
+use super::section::{Complaints, Node, Section, network, parsed, switch, text};
 use super::static_root::{file_path, root};
 use crate::plan::everything;
 
 /// Keys that the design has and this version does not.
-const NOT_YET: [&str; 2] = ["respond", "redirect"];
+const NOT_YET: [&str; 2] = ["auth_request", "mirror"];
+/// Tells the limits of rates that `[policy]` sets from those of routes.
+const ALL_ROUTES: &str = "all routes";
 
 /// Keys of which a route needs one.
-const ANSWERERS: [&str; 5] = ["origin", "root", "memcached", "stub_status", "closed"];
+const ANSWERERS: [&str; 7] = ["origin", "root", "memcached", "stub_status", "closed", "redirect", "respond"];
 
 /// The routes, and what of the answering is theirs alone.
 #[derive(Debug, Default)]
@@ -36,7 +40,7 @@ pub struct Routes {
 }
 
 /// `[[route]]`. Without any, the only origin gets everything.
-pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSettings]) -> Routes {
+pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSettings], for_all: &ForAll) -> Routes {
     if sections.is_empty() && origins.len() > 1 {
         let last = &origins[origins.len() - 1].name;
         let what = format!("there are {} origins and no [[route]] says who gets which request", origins.len());
@@ -47,17 +51,17 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
     }
     let mut all = Routes::default();
     if sections.is_empty() && origins.len() == 1 {
-        all.routes.push(everything(RouteTarget::Origin(0)));
+        let rules = Arc::new(for_all.words.over(&RouteRules::default(), ALL_ROUTES));
+        all.routes.push(RouteSettings { rules, ..everything(RouteTarget::Origin(0)) });
     }
     let starts: Vec<usize> = sections.iter().map(|section| section.span().start).collect();
     for (at, section) in sections.into_iter().enumerate() {
         let next = starts.get(at + 1).copied().unwrap_or(usize::MAX);
         let span = section.span();
         let complaints = section.complaints();
-        for route in route(section, origins, &mut all) {
-            if all.routes.iter().any(|known| known.host == route.host && known.path_prefix == route.path_prefix) {
-                let host = route.host.as_deref().unwrap_or("any host");
-                let what = format!("a route for {host} and {} exists already", route.path_prefix);
+        for route in route(section, origins, &mut all, for_all) {
+            if all.routes.iter().any(|known| route_match::ask_for_the_same(known, &route)) {
+                let what = format!("a route for {} exists already", route_match::shown(&route));
                 let complaint = Complaint::new(span.clone(), what, "the second one");
                 complaints.add(complaint.following_from(&["host", "path"]).until(next));
             }
@@ -148,100 +152,128 @@ fn check_files(root: &RootSettings, closed: &ClosedPaths, span: &Range<usize>, c
     }
 }
 
-fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes) -> Vec<RouteSettings> {
+fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes, for_all: &ForAll) -> Vec<RouteSettings> {
     let mut section = section.not_yet(&NOT_YET);
     let hosts = section.read_list("host", |node| {
         parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
     });
-    let paths = section.read_list("path", |node| {
-        parsed(node, "path", "begins with / and has no ?, # or space", |written| {
-            let valid = written.starts_with('/')
-                && !written.contains(['?', '#'])
-                && written.bytes().all(|b| b.is_ascii_graphic());
-            valid.then(|| written.to_owned())
-        })
-    });
-    let origin = section.read("origin", |node| {
-        let written = text(node)?;
-        origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
-            let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined")
-                .following_from(&["origin"]);
-            match nearest(written, origins.iter().map(|o| o.name.as_str())) {
-                Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
-                None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
-            }
-        })
-    });
-    let origin_span = section.get("origin").map(|node| node.span());
-    let root = root(&mut section);
-    let status_page = status_page(&mut section);
+    let conditions = route_match::read(&mut section);
+    let words = route_words::read(&mut section);
+    let preset = section.read("preset", presets::by_name);
     let pages = error_pages(&mut section);
+    let closed = closed_paths(&mut section);
     let compression = super::compress_section::of_route(&mut section);
     let dictionary_paths = super::compress_section::dictionary_paths(&mut section);
-    let is_closed = section.read("closed", switch).unwrap_or(false);
-    let closed = closed_paths(&mut section);
-    let memcached = memcached_route::read(&mut section);
     let esi = section.read("esi", esi_section::pages);
-    // Beside memcached an origin answers what that has not.
-    let has_origin = origin_span.is_some() && memcached.is_none();
-    let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed];
-    if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
-        let what = "a route has exactly one of origin, root, memcached, stub_status and closed";
-        let complaint = Complaint::new(origin_span.unwrap_or(section.span()), what, "beside another");
-        section.complaints().add(complaint.suggest("write two routes with a path each"));
+    let target = answerer(&mut section, origins, all, &words);
+    check_preset(&mut section, preset);
+    let for_all_rules = for_all.words.over(&RouteRules::default(), ALL_ROUTES);
+    let beneath = preset.map_or(for_all_rules.clone(), |preset| preset.rules(&for_all_rules));
+    let zone = format!("{hosts:?} {:?} {:?}", conditions.paths, conditions.patterns.first().map(|first| first.text()));
+    let rules = words.over(&beneath, &zone);
+    route_words::check_lifetimes(&mut section, &rules);
+    if for_all.has_program {
+        route_words::check_beside_program(&mut section);
     }
-    if let (false, Some(node)) = (has_origin, section.get("dictionary_paths")) {
-        let what = "`dictionary_paths` is for routes with an origin";
-        section.complaints().add(Complaint::new(node.span(), what, "nothing here is a dictionary"));
-    }
-    let target = match (origin, root, status_page) {
-        _ if is_closed => Some(RouteTarget::Closed),
-        (origin, None, None) if memcached.is_some() => {
-            all.memcached.extend(memcached.map(|memcached| MemcachedSettings { origin, ..memcached }));
-            Some(RouteTarget::Memcached(all.memcached.len() - 1))
-        }
-        (_, Some(root), _) => {
-            all.roots.push(root);
-            Some(RouteTarget::Root(all.roots.len() - 1))
-        }
-        (_, _, Some(page)) => {
-            all.status_pages.push(page);
-            Some(RouteTarget::StatusPage(all.status_pages.len() - 1))
-        }
-        (origin, None, None) => {
-            let is_off = section.get("stub_status").is_none_or(|node| matches!(switch(node), Ok(false)));
-            if section.get("root").is_none() && section.get("memcached").is_none() && is_off {
-                let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, root = \"DIR\", or memcached = [\"HOST:PORT\"]";
-                section.require_among("origin", &ANSWERERS, suggestion);
-            }
-            origin.map(RouteTarget::Origin)
-        }
-    };
     let complaints = section.complaints();
     section.end();
     let Some(target) = target else { return Vec::new() };
-    let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
-    let paths = paths.unwrap_or_else(|| vec!["/".to_owned()]);
-    let pairs = hosts.iter().flat_map(|host| paths.iter().map(move |path| (host.clone(), path.clone())));
     let (pages, span) = pages.map_or((None, None), |(pages, span)| (Some(pages), Some(span)));
-    let error_pages = pages.filter(|pages| !pages.is_empty()).map(Arc::new);
-    if let (Some(RouteTarget::Root(at)), Some((closed, span))) = (Some(target), &closed) {
+    if let (RouteTarget::Root(at), Some((closed, span))) = (target, &closed) {
         check_files(&all.roots[at], closed, span, complaints);
     }
-    let closed = closed.map(|(closed, _)| Arc::new(closed));
-    let route = |(host, path_prefix)| RouteSettings {
-        host,
-        path_prefix,
-        target,
-        closed: closed.clone(),
-        error_pages: error_pages.clone(),
+    let route = RouteSettings {
+        closed: closed.map(|(closed, _)| Arc::new(closed)),
+        error_pages: pages.filter(|pages| !pages.is_empty()).map(Arc::new),
         compression,
-        dictionary_paths: Arc::clone(&dictionary_paths),
+        dictionary_paths,
         esi,
+        rules: Arc::new(rules),
+        ..RouteSettings::to(target)
     };
-    let routes: Vec<RouteSettings> = pairs.map(route).collect();
+    let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
+    let mut routes = conditions.routes(&hosts, &route);
+    routes.extend(preset.iter().flat_map(|preset| preset.routes(&hosts, &route)));
     all.pages_spans.resize(all.routes.len() + routes.len(), span);
     routes
+}
+
+/// A preset is for an application at the root of its hosts.
+fn check_preset(section: &mut Section<'_>, preset: Option<&Preset>) {
+    for key in ["path", "path_pattern", "method", "header"] {
+        if let (Some(_), Some(node)) = (preset, section.get(key)) {
+            let what = format!("a preset is for a whole host, and `{key}` for a part of one");
+            let complaint = Complaint::new(node.span(), what, "beside `preset`");
+            section.complaints().add(complaint.suggest("write `host` instead, and other routes for other paths"));
+        }
+    }
+}
+
+/// Who answers a route, by the one key that says so. Where there is but one origin nobody has to name it.
+fn answerer(
+    section: &mut Section<'_>,
+    origins: &[OriginSettings],
+    all: &mut Routes,
+    words: &RouteWords,
+) -> Option<RouteTarget> {
+    let origin = section.read("origin", |node| origin_named(node, origins));
+    let origin_span = section.get("origin").map(|node| node.span());
+    let root = root(section);
+    let status_page = status_page(section);
+    let is_closed = section.read("closed", switch).unwrap_or(false);
+    let memcached = memcached_route::read(section);
+    let answers_itself = section.get("redirect").is_some() || section.get("respond").is_some();
+    // Beside memcached an origin answers what that has not.
+    let has_origin = origin_span.is_some() && memcached.is_none();
+    let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed, answers_itself];
+    if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
+        let what = "a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed";
+        let complaint = Complaint::new(origin_span.clone().unwrap_or(section.span()), what, "beside another");
+        section.complaints().add(complaint.suggest("write two routes with a path each"));
+    }
+    let is_named_wrong = section.get("root").is_some() || section.get("memcached").is_some();
+    let is_off = section.get("stub_status").is_none_or(|node| matches!(switch(node), Ok(false)));
+    let has_none = !answerers.contains(&true) && !is_named_wrong && is_off;
+    let only = (has_none && origins.len() == 1).then_some(0);
+    if let (false, None, Some(node)) = (has_origin, only, section.get("dictionary_paths")) {
+        let what = "`dictionary_paths` is for routes with an origin";
+        section.complaints().add(Complaint::new(node.span(), what, "nothing here is a dictionary"));
+    }
+    if has_none && only.is_none() {
+        let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, root = \"DIR\", or memcached = [\"HOST:PORT\"]";
+        section.require_among("origin", &ANSWERERS, suggestion);
+    }
+    if is_closed {
+        return Some(RouteTarget::Closed);
+    }
+    if let Some(memcached) = memcached {
+        all.memcached.push(MemcachedSettings { origin, ..memcached });
+        return Some(RouteTarget::Memcached(all.memcached.len() - 1));
+    }
+    if let Some(root) = root {
+        all.roots.push(root);
+        return Some(RouteTarget::Root(all.roots.len() - 1));
+    }
+    if let Some(page) = status_page {
+        all.status_pages.push(page);
+        return Some(RouteTarget::StatusPage(all.status_pages.len() - 1));
+    }
+    match answers_itself {
+        true => words.answer.as_ref().map(|_| RouteTarget::Itself),
+        false => origin.or(only).map(RouteTarget::Origin),
+    }
+}
+
+fn origin_named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Complaint> {
+    let written = text(node)?;
+    origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
+        let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined")
+            .following_from(&["origin"]);
+        match nearest(written, origins.iter().map(|o| o.name.as_str())) {
+            Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
+            None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
+        }
+    })
 }
 
 /// A name, or `*.NAME`.
@@ -293,12 +325,14 @@ mod tests {
     #[test]
     fn what_a_route_cannot_be_is_said() {
         check("root = \"\"", &["`` is no directory"]);
-        check("path = \"/\"", &["`origin` is missing"]);
-        let several = "a route has exactly one of origin, root, memcached, stub_status and closed";
+        for route in ["path = \"/\"", "stub_status = false"] {
+            let wrong = read_config(&format!("[[route]]\n{route}\n")).unwrap_err();
+            assert_eq!(wrong[0].what, "`origin` is missing");
+        }
+        let several = "a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed";
         check("origin = \"web\"\nroot = \"/a\"", &[several]);
         check("root = \"/a\"\nstub_status = true", &[several]);
         check("origin = \"web\"\nallow_from = \"::1\"", &["`allow_from` is for routes with stub_status = true"]);
-        check("stub_status = false", &["`origin` is missing"]);
         check("origin = \"web\"\ncharset = \"gbk\"", &["`charset` is for routes with a root"]);
         check("root = \"/a\"\ncharset = \"g b\"", &["`g b` is no charset"]);
         check("root = \"/a\"\nindex = \"a/b\"", &["`a/b` is no index file"]);
@@ -337,7 +371,7 @@ mod tests {
         assert_eq!(settings.routes[1].target, RouteTarget::Closed);
         check(
             "origin = \"web\"\nclosed = true",
-            &["a route has exactly one of origin, root, memcached, stub_status and closed"],
+            &["a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed"],
         );
         check("root = \"/a\"\nclosed_paths = '(a'", &["`(a` is no regular expression: missing closing parenthesis"]);
         check(

@@ -117,6 +117,10 @@ fn of_kind(kind: &ValueKind) -> Value {
         }
         ValueKind::Either(kinds) => json!({ "anyOf": kinds.iter().map(of_kind).collect::<Vec<_>>() }),
         ValueKind::Map(_, inner) => json!({ "type": "object", "additionalProperties": of_kind(inner) }),
+        ValueKind::Record(keys) => {
+            let properties: Map<String, Value> = keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
+            json!({ "type": "object", "additionalProperties": false, "properties": properties })
+        }
         ValueKind::Table => json!({ "type": "object" }),
     }
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use proxy::settings::Network;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -101,6 +102,8 @@ pub struct Section<'a> {
     table: &'a DeTable<'a>,
     span: Range<usize>,
     known: Vec<&'static str>,
+    /// Keys that it shares with sections of another kind.
+    shared: Vec<&'static str>,
     /// Keys that the design has and this version does not.
     not_yet: &'static [&'static str],
     complaints: &'a Complaints,
@@ -110,12 +113,33 @@ impl<'a> Section<'a> {
     /// The top level.
     pub fn top(table: &'a DeTable<'a>, span: Range<usize>, complaints: &'a Complaints) -> Section<'a> {
         let label = "the top level".to_owned();
-        Section { label, path: String::new(), table, span, known: Vec::new(), not_yet: &[], complaints }
+        Section::new(label, String::new(), table, span, complaints)
+    }
+
+    fn new(
+        label: String,
+        path: String,
+        table: &'a DeTable<'a>,
+        span: Range<usize>,
+        complaints: &'a Complaints,
+    ) -> Section<'a> {
+        Section { label, path, table, span, known: Vec::new(), shared: Vec::new(), not_yet: &[], complaints }
     }
 
     pub fn not_yet(mut self, keys: &'static [&'static str]) -> Section<'a> {
         self.not_yet = keys;
         self
+    }
+
+    /// Reads keys that mean here what they mean in sections of another kind.
+    pub fn read_as<T>(&mut self, label: &str, read: impl FnOnce(&mut Section<'a>) -> T) -> T {
+        let mut other =
+            Section::new(label.to_owned(), self.path.clone(), self.table, self.span.clone(), self.complaints);
+        let found = read(&mut other);
+        #[cfg(test)]
+        other.note_asked();
+        self.shared.append(&mut other.known);
+        found
     }
 
     pub fn span(&self) -> Range<usize> {
@@ -132,9 +156,16 @@ impl<'a> Section<'a> {
         self.table.get(key)
     }
 
+    /// Is the key there? It is not known by this: who reads it says so.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// A key's value as `reader` understands it; a complaint and `None` if it does not.
     pub fn read<T>(&mut self, key: &'static str, reader: impl FnOnce(Node<'a>) -> Result<T, Complaint>) -> Option<T> {
         let node = self.get(key)?;
+        #[cfg(test)]
+        FORMS.with_borrow_mut(Vec::clear);
         let value = reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
         #[cfg(test)]
         self.note_forms(key);
@@ -148,6 +179,8 @@ impl<'a> Section<'a> {
         mut reader: impl FnMut(Node<'a>) -> Result<T, Complaint>,
     ) -> Option<Vec<T>> {
         let node = self.get(key)?;
+        #[cfg(test)]
+        FORMS.with_borrow_mut(Vec::clear);
         let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
         let values = match node.get_ref() {
             DeValue::Array(items) => items.iter().filter_map(note).collect(),
@@ -181,6 +214,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A table that is the value of this key, or one of a list of them.
+    pub fn table_of(&self, node: Node<'a>, key: &str) -> Option<Section<'a>> {
+        self.within(node, key.to_owned(), key)
+    }
+
     /// The table of a key that is a word of the operator's.
     pub fn section_of(&self, node: Node<'a>, label: String) -> Option<Section<'a>> {
         self.within(node, label, "NAME")
@@ -190,8 +228,7 @@ impl<'a> Section<'a> {
         match node.get_ref() {
             DeValue::Table(table) => {
                 let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-                let (span, complaints) = (node.span(), self.complaints);
-                Some(Section { label, path, table, span, known: Vec::new(), not_yet: &[], complaints })
+                Some(Section::new(label, path, table, node.span(), self.complaints))
             }
             other => {
                 let what = format!("{label} must be a table, but this is {}", kind(other));
@@ -230,7 +267,8 @@ impl<'a> Section<'a> {
     pub fn end(self) {
         #[cfg(test)]
         self.note_asked();
-        for (key, span, _) in self.entries().filter(|(key, ..)| !self.known.contains(key)) {
+        let is_known = |key: &str| self.known.contains(&key) || self.shared.contains(&key);
+        for (key, span, _) in self.entries().filter(|(key, ..)| !is_known(key)) {
             if self.not_yet.contains(&key) {
                 let what = format!("`{key}` in {} is not supported by this version of larder", self.label);
                 self.complaints.add(Complaint::new(span, what, "not yet"));
@@ -242,7 +280,7 @@ impl<'a> Section<'a> {
 
     fn unknown(&self, key: &str, span: Range<usize>) -> Complaint {
         let complaint = Complaint::new(span, format!("unknown key `{key}` in {}", self.label), "no such key");
-        let meant = nearest(key, self.known.iter().copied());
+        let meant = nearest(key, self.known.iter().chain(&self.shared).copied());
         let is_other_spelling = meant.is_some_and(|meant| fold(meant) == fold(key));
         let advice = || self.complaints.advice.and_then(|advice| advice(&self.path, key));
         if let Some(advice) = advice().filter(|_| !is_other_spelling) {
@@ -363,6 +401,17 @@ pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
         }
         _ => Err(wrong_type(node, "a duration, such as \"10s\"")),
     }
+}
+
+/// An address or a prefix.
+pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
+    parsed(node, "network", "an address or a prefix, such as 10.0.0.0/8 or ::1", |written| written.parse().ok())
+}
+
+/// A whole number that fits.
+pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
+    let number = count(node)?;
+    number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
 }
 
 /// A text that `parse` understands.

@@ -6,12 +6,14 @@ use acme::NameSet;
 use cache::{Admission, DiskFile};
 use message::{Authority, Scheme};
 use proxy::settings::{
-    ListenAddress, ListenMode, ListenerSettings, Network, OriginSettings, PolicySettings, ResolverSettings, Settings,
+    ListenAddress, ListenMode, ListenerSettings, NamePattern, OriginSettings, PolicySettings, ResolverSettings,
+    Settings,
 };
 
 use super::choices::{EVICTIONS, LISTEN_MODES, LOG_FORMATS};
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, count, duration, parsed, path, size, switch, text};
+use super::route_words::{self, ForAll};
+use super::section::{Node, Section, choice, count, duration, network, parsed, path, size, switch, text, whole};
 use crate::acme_plan::AcmeSettings;
 use crate::addresses::{parse_admin, parse_listen, parse_origin};
 use crate::limits::DISK_SENDFILE_MIN;
@@ -189,8 +191,8 @@ pub fn store(mut section: Section<'_>, plan: &mut Plan) {
     section.end();
 }
 
-/// `[policy]`
-pub fn policy(mut section: Section<'_>, plan: &mut Plan) {
+/// `[policy]`; what it says of all routes is returned.
+pub fn policy(mut section: Section<'_>, plan: &mut Plan) -> ForAll {
     if let Some(file) = section.read("vcl", |node| parsed(node, "VCL file", "a path", path)) {
         plan.vcl_file = Some(file);
     }
@@ -204,7 +206,15 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) {
                 .map_err(|why| Complaint::new(span, format!("the value of `{name}` is wrong"), why))
         });
     }
-    builtin_policy(section, &mut plan.settings.policy);
+    let has_program = plan.vcl_file.is_some();
+    let words = section.read_as("[[route]]", |section| {
+        if has_program {
+            route_words::check_beside_program(section);
+        }
+        route_words::read(section)
+    });
+    let ignored = builtin_policy(section, &mut plan.settings.policy);
+    ForAll { words: words.ignoring(ignored), has_program }
 }
 
 /// A parameter as it would stand behind `-p`.
@@ -217,7 +227,8 @@ fn as_written<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
     }
 }
 
-fn builtin_policy(mut section: Section<'_>, policy: &mut PolicySettings) {
+/// Returns the parameters that `ignore_query` names.
+fn builtin_policy(mut section: Section<'_>, policy: &mut PolicySettings) -> Vec<NamePattern> {
     if let Some(networks) = section.read_list("purge_from", network) {
         policy.purge_from = networks;
     }
@@ -227,16 +238,8 @@ fn builtin_policy(mut section: Section<'_>, policy: &mut PolicySettings) {
     if let Some(on) = section.read("share_set_cookie", switch) {
         policy.share_set_cookie = on;
     }
-    let parameter = |written: &str| {
-        let name = written.strip_suffix('*').unwrap_or(written);
-        let valid = !written.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"&=#?*".contains(&b));
-        valid.then(|| written.to_owned())
-    };
-    if let Some(names) = section.read_list("ignore_query", |node| {
-        parsed(node, "query parameter", "a parameter's name, which may end in *, such as utm_*", parameter)
-    }) {
-        policy.ignore_query = names;
-    }
+    policy.ignore_tracking = section.read("ignore_tracking", switch);
+    let ignored = route_words::names(&mut section, "ignore_query", "query parameter").unwrap_or_default();
     if let Some(percent) = section.read("heuristic_percent", |node| {
         let percent = count(node)?;
         u32::try_from(percent).ok().filter(|p| *p <= 100).ok_or_else(|| {
@@ -255,6 +258,7 @@ fn builtin_policy(mut section: Section<'_>, policy: &mut PolicySettings) {
         }
     }
     section.end();
+    ignored
 }
 
 /// `[log]`
@@ -325,15 +329,6 @@ fn addresses_of(node: Node<'_>, hosts: &Section<'_>) -> Vec<IpAddr> {
 fn name_server(written: &str) -> Option<SocketAddr> {
     let with_default_port = |ip: IpAddr| SocketAddr::new(ip, 53);
     written.parse().ok().or_else(|| written.parse().ok().map(with_default_port))
-}
-
-pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
-    parsed(node, "network", "an address or a prefix, such as 10.0.0.0/8 or ::1", |written| written.parse().ok())
-}
-
-pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
-    let number = count(node)?;
-    number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
 }
 
 fn at_least_one<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {

@@ -6,7 +6,7 @@ mod sample_tests;
 mod vcl_config_tests;
 
 use cache::{Admission, DiskFile};
-use proxy::settings::{EvictionChoice, ListenAddress, Network, OriginUrl, RouteTarget};
+use proxy::settings::{EvictionChoice, ListenAddress, NamePattern, Network, OriginUrl, RouteTarget};
 
 use super::*;
 use crate::addresses::AdminAddress;
@@ -47,7 +47,8 @@ fn a_whole_config_is_read() {
     assert_eq!(plan.disks, [disk("/var/cache/a", 10 << 30), disk("/var/cache/b", 1 << 30)]);
     assert_eq!(plan.disk_admission, Admission::SecondFetch { at_once: (1, 16 << 10) });
     assert_eq!(plan.disk_leases_from, Some(1 << 20));
-    assert_eq!(settings.policy.ignore_query, ["utm_*", "fbclid"]);
+    let ignored = ["utm_*", "fbclid"].map(NamePattern::new);
+    assert!(settings.routes.iter().all(|route| route.rules.query.ignored == ignored));
     assert_eq!((settings.policy.keep.as_secs(), settings.limits.connections_max), (3600, 500));
     assert_eq!(plan.log, Some(LogTarget::File("/var/log/larder.log".into())));
     assert_eq!(plan.admin.address, AdminAddress::At(ListenAddress::Unix("/run/admin.sock".into())));

@@ -20,7 +20,7 @@ use crate::fetch::{Fetch, builtin_steps, fill, program_steps};
 use crate::forward::parents::Ways;
 use crate::limits::FETCH_BYTES;
 use crate::origin::Origin;
-use crate::site::{Backend, Site};
+use crate::site::{Routed, Site};
 use crate::transaction::synth::{MEMORY_SHORT, Synth};
 use crate::vcl_story::client_state::ClientState;
 
@@ -29,7 +29,7 @@ use crate::vcl_story::client_state::ClientState;
 pub(crate) struct Requester<'a> {
     pub(crate) core: &'a Rc<Core>,
     pub(crate) site: &'a Arc<Site>,
-    pub(crate) backend: Option<Backend>,
+    pub(crate) routed: Routed,
     pub(crate) head: &'a Rc<RequestHead>,
     /// `None`: something stale is refreshed in the background, for nobody in particular.
     pub(crate) client: Option<ClientIdentity>,
@@ -51,11 +51,11 @@ impl<'a> Requester<'a> {
     /// The refresh of something stale, by the built-in policy.
     pub(crate) fn in_background(
         (core, site): (&'a Rc<Core>, &'a Arc<Site>),
-        backend: Option<Backend>,
+        routed: Routed,
         head: &'a Rc<RequestHead>,
     ) -> Requester<'a> {
         let (body, expects_continue) = (RequestBody::None, false);
-        Requester { core, site, backend, head, client: None, body, expects_continue, under: Under::Builtin }
+        Requester { core, site, routed, head, client: None, body, expects_continue, under: Under::Builtin }
     }
 }
 
@@ -93,7 +93,7 @@ impl Fetch {
         Fetch {
             core: Rc::clone(core),
             site: Arc::clone(site),
-            backend: requester.backend,
+            routed: requester.routed,
             chosen: None,
             parent: None,
             ways: Ways::new(),
@@ -104,6 +104,7 @@ impl Fetch {
             client: requester.client,
             expects_continue: requester.expects_continue,
             state: FetchState::Prepare,
+            target: None,
             wants_fresh_connection: false,
             wants_http1: false,
             sent: Moment::now(),

@@ -14,7 +14,7 @@ use crate::fetch::esi_scan::EsiWish;
 use crate::fetch::origin_body::Arriving;
 use crate::fetch::purpose::Purpose;
 use crate::settings::{EsiFeatures, EsiPages};
-use crate::site::Site;
+use crate::site::{Routed, Site};
 use crate::vcl_story::filter_names::{self, BodyChanges};
 
 /// A text that asks for it need not be XML, and tags may stand in the middle of others. Where it is asked does not depend on how: parts are asked for
@@ -23,7 +23,7 @@ const READS: EsiFeatures =
     EsiFeatures { wants_xml: false, ignores_others: true, removes_bom: false, takes_https: true, heeds_onerror: true };
 
 /// Which answers to this request are.
-pub(super) fn pages(site: &Site, request: &Request<'_>, purpose: &Purpose) -> EsiPages {
+pub(super) fn pages(site: &Site, (routed, request): (Routed, &Request<'_>), purpose: &Purpose) -> EsiPages {
     let is_asked_for = match purpose {
         Purpose::Store(_) => true,
         Purpose::Pass => matches!(request.method, Method::Get | Method::Head),
@@ -31,7 +31,7 @@ pub(super) fn pages(site: &Site, request: &Request<'_>, purpose: &Purpose) -> Es
     };
     // Who asks a forward proxy is not the origin's to include anything for.
     let is_forwarded = matches!(request.form, TargetForm::Absolute | TargetForm::Authority);
-    if is_asked_for && !is_forwarded { site.esi_pages(request) } else { EsiPages::None }
+    if is_asked_for && !is_forwarded { site.esi_pages(routed) } else { EsiPages::None }
 }
 
 /// Has the body looked through when it is here, if it is to be: it is none of another coding, or of a part. The error says why that cannot be.

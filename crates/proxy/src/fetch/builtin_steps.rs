@@ -36,11 +36,13 @@ use crate::{cache_groups, closed_paths, dictionary_use};
 
 /// Chooses the origin. Fails when no origin is routed to, and when the path leads above the root.
 pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
-    let routed = fetch.backend.ok_or_else(Synth::no_route)?;
-    let request = fetch.head.request();
-    if matches!(routed, Backend::Origin(_)) && closed_paths::leads_above_root(request.path) {
+    let routed = fetch.routed.backend.ok_or_else(Synth::no_route)?;
+    fetch.target = target(fetch)?;
+    let is_above_root = closed_paths::leads_above_root(fetch.request_to_origin().path);
+    if matches!(routed, Backend::Origin(_)) && is_above_root {
         return Err(Synth::path_malformed().refused_outright());
     }
+    let request = fetch.head.request();
     let taken = fetch.site.origin(routed, &request, fetch.core.now().mono_ms, &mut fetch.ways);
     let Taken { origin, parent } = taken.map_err(|failure| Synth::failed(&failure))?;
     (fetch.chosen, fetch.parent) = (Some(origin), parent);
@@ -53,6 +55,15 @@ pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
         *stale = None;
     }
     Ok(())
+}
+
+/// What the route makes of the path.
+fn target(fetch: &Fetch) -> Result<Option<Vec<u8>>, Synth> {
+    let Some(route) = fetch.site.route_of(fetch.routed).filter(|route| route.rules.target.acts()) else {
+        return Ok(None);
+    };
+    let target = route.rules.target.of(&fetch.head.request(), route.path_pattern.as_deref());
+    target.map_err(|_| Synth::path_malformed().refused_outright())
 }
 
 /// A 304 to what was to be stored is about what we hold, or it is asked for again without conditions. All else is the answer.
@@ -93,7 +104,7 @@ fn esi_pages(fetch: &Fetch, head: &ResponseHead, length: Option<u64>) -> EsiPage
     };
     match length.is_some_and(is_too_long) {
         true => EsiPages::None,
-        false => builtin_esi::pages(&fetch.site, &fetch.head.request(), &fetch.purpose),
+        false => builtin_esi::pages(&fetch.site, (fetch.routed, &fetch.head.request()), &fetch.purpose),
     }
 }
 
@@ -143,7 +154,8 @@ fn storable(purpose: &Purpose, exchange: &Exchange<'_>, framing: ResponseBody) -
 /// The answer to a HEAD freshens what is stored, that to an unsafe request invalidates it.
 pub(super) fn change_stored(fetch: &Fetch, settled: &Settled, began: Began) -> Began {
     let (shared, request) = (&fetch.core.shared, fetch.head.request());
-    if request.method == Method::Head {
+    // What one client is told is not what others are.
+    if request.method == Method::Head && !fetch.routed.is_bypass {
         refreshed::by_head(fetch, policy::key(shared, &request), settled, began);
     }
     invalidate_after(&fetch.core, &request, &settled.made.head, began)
@@ -238,7 +250,7 @@ pub(crate) fn store_as(
             .try_fold(spec, |spec, name| spec.without(name)),
         false => Some(spec),
     };
-    let vary = vary(fields)?.and_then(others);
+    let vary = fetch.widened(vary(fields)?.and_then(others));
     let rendered = fetch.rendered(shared_head);
     let whole = partial.map(|_| whole_head(fetch, shared_head));
     let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), fields);
@@ -253,6 +265,7 @@ fn described(
     head: Arc<ResponseHead>,
     (length, is_storable): (Option<u64>, bool),
 ) -> Arc<ResponseHead> {
+    let head = selected(fetch, head);
     let Some(compression) = fetch.compression() else { return head };
     let Some(codable) = Codable::of(compression.settings, head.status, head.fields.view(), length) else { return head };
     let mut described = (*head).clone();
@@ -261,6 +274,15 @@ fn described(
         let said = (said.status, said.fields.view());
         dictionary_use::announce((compression, &codable), &fetch.head.request(), said, &mut described.fields);
     }
+    described.fields.shrink();
+    Arc::new(described)
+}
+
+/// Whoever stores it behind us has to know by what its route selects it.
+fn selected(fetch: &Fetch, head: Arc<ResponseHead>) -> Arc<ResponseHead> {
+    let Some(rules) = fetch.site.rules_of(fetch.routed).filter(|rules| rules.selects()) else { return head };
+    let mut described = (*head).clone();
+    rules.caching.say(&mut described.fields, rules.cookies.select());
     described.fields.shrink();
     Arc::new(described)
 }

@@ -61,7 +61,7 @@ impl Fetch {
     /// What the origin is asked.
     pub(super) fn asked(&self) -> OriginRequest<'_> {
         OriginRequest {
-            request: self.head.request(),
+            request: self.request_to_origin(),
             purpose: &self.purpose,
             is_program_s: matches!(self.policy, FetchPolicy::Program(_)),
             client: self.client,
@@ -81,7 +81,7 @@ impl Fetch {
     fn speaks_esi(&self) -> bool {
         match self.policy {
             FetchPolicy::Builtin => {
-                builtin_esi::pages(&self.site, &self.head.request(), &self.purpose) != EsiPages::None
+                builtin_esi::pages(&self.site, (self.routed, &self.head.request()), &self.purpose) != EsiPages::None
             }
             FetchPolicy::Program(_) => false,
         }
@@ -90,7 +90,7 @@ impl Fetch {
     /// Which codings what is fetched for many may come in. A page is looked through for parts as text, or in gzip.
     fn codings_asked(&self) -> Option<&str> {
         self.compression()?;
-        match self.site.esi_pages(&self.head.request()) {
+        match self.site.esi_pages(self.routed) {
             EsiPages::None => Some(&self.site.codings_asked),
             EsiPages::Surrogate | EsiPages::All => Some(ContentCoding::Gzip.name()),
         }

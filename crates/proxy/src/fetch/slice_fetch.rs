@@ -24,7 +24,7 @@ use crate::fetch::fetch_states::FetchState;
 use crate::fetch::fill::{Course, pour};
 use crate::fetch::purpose::Purpose;
 use crate::fetch::{Fetch, OriginReply, failed};
-use crate::site::{Backend, Site};
+use crate::site::{Routed, Site};
 use crate::vcl_story::backend_task::MadeFor;
 
 /// The token of a slice that is of another representation than the manifest.
@@ -39,7 +39,7 @@ const ROOM_LOOK_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) struct SliceSource {
     pub(crate) core: Rc<Core>,
     pub(crate) site: Arc<Site>,
-    backend: Option<Backend>,
+    routed: Routed,
     head: Rc<RequestHead>,
     /// Absent for who refreshes in the background.
     client: Option<ClientIdentity>,
@@ -69,13 +69,13 @@ impl SliceProgram {
 impl SliceSource {
     /// For the fetch that brought the manifest. `None` for what does not lie in slices.
     pub(crate) fn of_fetch(fetch: &Fetch, manifest: &Arc<Object>) -> Option<SliceSource> {
-        let (site, asked) = ((&fetch.core, &fetch.site), (fetch.backend, &fetch.head));
+        let (site, asked) = ((&fetch.core, &fetch.site), (fetch.routed, &fetch.head));
         SliceSource::new(site, asked, (fetch.client, fetch.slice_program()), manifest)
     }
 
     pub(crate) fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
-        (backend, head): (Option<Backend>, &Rc<RequestHead>),
+        (routed, head): (Routed, &Rc<RequestHead>),
         (client, program): (Option<ClientIdentity>, Option<Rc<SliceProgram>>),
         manifest: &Arc<Object>,
     ) -> Option<SliceSource> {
@@ -83,7 +83,7 @@ impl SliceSource {
             sliced: manifest.sliced()?,
             core: Rc::clone(core),
             site: Arc::clone(site),
-            backend,
+            routed,
             // A program says itself what is asked with which credentials.
             head: if program.is_some() { Rc::clone(head) } else { asking(head, manifest) },
             client,
@@ -132,7 +132,7 @@ impl SliceSource {
 
     fn requester(&self) -> Requester<'_> {
         let under = self.program.as_deref().map_or(Under::Builtin, Under::ProgramOfSlices);
-        let requester = Requester::in_background((&self.core, &self.site), self.backend, &self.head);
+        let requester = Requester::in_background((&self.core, &self.site), self.routed, &self.head);
         Requester { client: self.client, under, ..requester }
     }
 

@@ -14,8 +14,9 @@ use crate::forward::passwords::Known;
 use crate::peer::Peer;
 use crate::policy::{self, BuiltinVerdict};
 use crate::receive::{self, Received, Verdict};
-use crate::site::{Backend, Site};
-use crate::transaction::admit::Unverified;
+use crate::route_rules::rate_table::{Rate, client_network};
+use crate::site::{Backend, Routed, Site};
+use crate::transaction::admit::{Door, Unverified};
 use crate::transaction::synth::Synth;
 
 /// Runs the step.
@@ -33,7 +34,8 @@ pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, 
         }
         verdict => verdict,
     };
-    Received { verdict, seen, client, backend: Some(Backend::Forward) }
+    let routed = Routed { backend: Some(Backend::Forward), ..Routed::default() };
+    Received { verdict, seen, client, routed }
 }
 
 /// What clients said to proxies before HTTP/1.1 was sure of itself. Only its `close` is heard: `keep-alive` is the rule,
@@ -55,8 +57,12 @@ fn judge(
         return denied(core, Synth::client_refused(client));
     }
     let per_second_max = settings.client_requests_per_second_max;
-    if per_second_max > 0 && !site.forward.request_shares.take(client.ip, per_second_max, deadline_now_ms()) {
-        return denied(core, Synth::requests_too_many());
+    if per_second_max > 0 {
+        let network = client_network(client.ip).to_string();
+        let who = core.shared.cache.key([&b"forward"[..], network.as_bytes()]).bits();
+        if core.shared.rates.take(who, Rate::per_second(per_second_max), deadline_now_ms() * 1_000).is_err() {
+            return denied(core, Synth::requests_too_many());
+        }
     }
     if request.form == TargetForm::Origin {
         return Verdict::Synth(Synth::wants_absolute_form());
@@ -72,7 +78,7 @@ fn judge(
         }
         Who::Unknown(credentials) => {
             let then = lead(core, site, received, *client);
-            Verdict::Admit(Box::new(Unverified { credentials, then }))
+            Verdict::Admit(Box::new(Unverified { credentials, by: Door::Forward, then }))
         }
         Who::Nobody => denied(core, Synth::wants_credentials()),
     }

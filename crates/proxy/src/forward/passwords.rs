@@ -157,7 +157,7 @@ impl Verifier {
                 self.file = file;
                 self.known.forget();
             }
-            Err(why) => complain(format_args!("warning: forward.password_file: {why}; the users stay as they were")),
+            Err(why) => complain(format_args!("warning: {}: {why}; the users stay as they were", self.path.display())),
         }
     }
 }
@@ -174,6 +174,11 @@ pub(crate) fn user_and_password(credentials: &[u8]) -> Option<(String, String)> 
     let decoded = String::from_utf8(decoded).ok()?;
     let (user, password) = decoded.split_once(':')?;
     Some((user.to_owned(), password.to_owned()))
+}
+
+/// Whom credentials are about, right or wrong.
+pub(crate) fn user_of(credentials: &[u8]) -> Option<Vec<u8>> {
+    user_and_password(credentials).map(|(user, _)| user.into_bytes())
 }
 
 #[cfg(test)]

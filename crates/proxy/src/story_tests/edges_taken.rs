@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::bodies_in_slices::third_slice_stored;
 use super::files_beneath_a_root::beneath;
 use super::led_by_a_proxy::proxy_of_users;
+use super::what_routes_say;
 use super::*;
 use crate::edges::EdgeCounts;
 use crate::fetch::fetch_states::FETCH_EDGES;
@@ -23,6 +24,7 @@ const ELSEWHERE: &[(&str, &[(State, State)])] = &[
             (State::Memcached, State::Synth),
             (State::Memcached, State::Pass),
             (State::Memcached, State::Log),
+            (State::Admit, State::Memcached),
         ],
     ),
     ("a stream of HTTP/2: spec/varnishd/http2_log.vtc", &[(State::Pipe, State::Pass)]),
@@ -148,6 +150,7 @@ fn walks() -> Vec<Story> {
     let mut walks = vec![builtin, program, restarts, walk_over_pooled_connections(), walk_to_files()];
     walks.extend(walks_over_slices());
     walks.push(walk_through_a_proxy());
+    walks.extend(walks_of_users());
     walks.extend(walks_that_end_unanswered());
     walks
 }
@@ -169,6 +172,15 @@ fn walk_to_files() -> Story {
     story.get("/page", &[]);
     story.get("/none", &[]);
     story
+}
+
+/// Users of a route with files, and of one that leads to a program.
+fn walks_of_users() -> [Story; 2] {
+    let folder = TestFolder::new("edges-logins");
+    folder.write("page", "hello");
+    let stories = [what_routes_say::files_of_users(&folder), what_routes_say::program_of_users(&folder)];
+    stories.iter().for_each(|story| _ = story.get("/page", &[what_routes_say::ANN]));
+    stories
 }
 
 fn walk_through_a_proxy() -> Story {

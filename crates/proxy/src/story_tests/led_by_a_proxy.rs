@@ -19,9 +19,14 @@ fn proxy(change: impl FnOnce(&mut Settings)) -> Story {
     })
 }
 
+/// A file of users, whose password is `secret`.
+pub(super) fn write_users(folder: &TestFolder, users: &[&str]) {
+    folder.write("users", &users.iter().map(|user| format!("{user}:{HASH}\n")).collect::<String>());
+}
+
 /// A proxy for users of this file, whose password is `secret`.
 pub(super) fn proxy_of_users(folder: &TestFolder, users: &[&str]) -> Story {
-    folder.write("users", &users.iter().map(|user| format!("{user}:{HASH}\n")).collect::<String>());
+    write_users(folder, users);
     proxy(|settings| settings.forward.password_file = Some(folder.path("users")))
 }
 

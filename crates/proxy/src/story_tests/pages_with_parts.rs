@@ -184,7 +184,7 @@ fn a_part_is_routed_as_any_request() {
             ..settings.routes[0].clone()
         };
         settings.routes.push(closed);
-        settings.policy.ignore_query = vec!["utm_*".to_owned()];
+        ignore_query(settings, "utm_*");
     });
     story.origin([
         page("a<esi:include src=\"/closed/x\" onerror=\"continue\"/>b<esi:include src=\"/p?utm_a=1&amp;b=2\"/>"),

@@ -130,7 +130,7 @@ fn no_vary_search_lets_a_query_share_a_response() {
 
 #[test]
 fn ignored_parameters_reach_neither_key_nor_origin() {
-    let story = Story::with(|settings| settings.policy.ignore_query = vec!["utm_*".to_owned()]);
+    let story = Story::with(|settings| ignore_query(settings, "utm_*"));
     story.origin([fresh(60, "page")]);
     assert_eq!(story.get("/?utm_a=1&b=2", &[]).asked(), ["GET /?b=2"]);
     assert_eq!(story.get("/?b=2&utm_c=3", &[]).asked().len(), 0);

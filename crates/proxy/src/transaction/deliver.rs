@@ -27,6 +27,7 @@ use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy_steps;
 use crate::records::request_records;
 use crate::reply_head::{OUR_BYTES, OUR_LINES};
+use crate::route_rules::field_template::TemplateSource;
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
@@ -167,8 +168,13 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
             Err(step) => return step,
         },
     };
-    if let OutgoingHead::Whole { head, .. } = &outgoing.head {
+    let mut outgoing = outgoing;
+    if let OutgoingHead::Whole { head, .. } = &mut outgoing.head {
         tx.outcome.status = head.status.0;
+        // Last, whoever answers. What a page includes has no head of its own.
+        if let Some(edits) = tx.site.answer_fields_of(tx.routed).filter(|_| tx.place_in_page.level == 0) {
+            edits.apply(&TemplateSource::of(&tx.head.request(), &tx.client), head);
+        }
     }
     Step::Transmit(Box::new(outgoing))
 }

@@ -25,7 +25,7 @@ pub(crate) fn answer(tx: &Transaction, synth: Synth) -> Step {
 
 /// Has the route a page for this status?
 pub(crate) fn is_there_for(tx: &Transaction, status: u16) -> bool {
-    let route = tx.site.route(&tx.head.request());
+    let route = tx.site.route_of(tx.routed);
     route.and_then(|route| route.error_pages.as_ref()).is_some_and(|pages| pages.page(status).is_some())
 }
 
@@ -33,13 +33,13 @@ pub(crate) fn is_there_for(tx: &Transaction, status: u16) -> bool {
 /// are no routes, not even for what is refused before it is asked.
 fn place(tx: &Transaction, synth: &Synth) -> Option<(usize, FilePath)> {
     // What a proxy is asked for has none either.
-    if !tx.policy.has_routes() || tx.backend == Some(Backend::Forward) {
+    if !tx.policy.has_routes() || tx.routed.backend == Some(Backend::Forward) {
         return None;
     }
     let mut request = tx.head.request();
-    let page = tx.site.route(&request)?.error_pages.as_ref()?.page(synth.status)?;
+    let page = tx.site.route_of(tx.routed)?.error_pages.as_ref()?.page(synth.status)?;
     request.path = page.as_bytes();
-    let RouteTarget::Root(root) = tx.site.route(&request)?.target else { return None };
+    let RouteTarget::Root(root) = tx.site.routes.at(tx.site.routes.find(&request)?).target else { return None };
     let path = FilePath::read(page.as_bytes(), tx.site.files.roots[root].dotfiles).ok()?;
     Some((root, path))
 }

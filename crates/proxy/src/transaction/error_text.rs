@@ -1,6 +1,8 @@
 //! What an error of ours says, and to whom: what failed, where, and which setting changes it is for the log and for the clients
 //! of `[admin] details_to`. Strangers are told that it failed, and the number under which the log has the rest.
 
+use std::borrow::Cow;
+
 use message::{FieldName, FieldsView, Status};
 use rules::{forwarded, media_range};
 
@@ -55,7 +57,7 @@ impl Reader {
 
 /// A body, and its type.
 pub(crate) struct ErrorText {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Cow<'static, str>,
     pub(crate) text: String,
 }
 
@@ -63,7 +65,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// A sentence that whoever gets the answer may read.
 pub(crate) fn said_to_all(status: u16, sentence: &str) -> ErrorText {
-    ErrorText { kind: PLAIN, text: format!("{status} {}\n\n{sentence}\n", Status(status).reason()) }
+    ErrorText { kind: PLAIN.into(), text: format!("{status} {}\n\n{sentence}\n", Status(status).reason()) }
 }
 
 /// A sentence for operators, and what stands in its place for others.
@@ -72,7 +74,7 @@ pub(crate) fn said_to(reader: Reader, status: u16, sentence: &str) -> ErrorText 
     let (reason, short) = (Status(status).reason(), in_short(status));
     if !wants_html {
         let number = id.map(|id| format!("\nRequest id: {id}\n")).unwrap_or_default();
-        return ErrorText { kind: PLAIN, text: format!("{status} {reason}\n\n{short}\n{number}") };
+        return ErrorText { kind: PLAIN.into(), text: format!("{status} {reason}\n\n{short}\n{number}") };
     }
     let number = id.map(|id| format!("<p>Request id: <code>{id}</code></p>\n")).unwrap_or_default();
     let text = format!(
@@ -80,7 +82,7 @@ pub(crate) fn said_to(reader: Reader, status: u16, sentence: &str) -> ErrorText 
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{status} {reason}</title>\n\
          <h1>{status} {reason}</h1>\n<p>{short}</p>\n{number}</html>\n"
     );
-    ErrorText { kind: "text/html; charset=utf-8", text }
+    ErrorText { kind: "text/html; charset=utf-8".into(), text }
 }
 
 fn in_short(status: u16) -> &'static str {

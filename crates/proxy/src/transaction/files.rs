@@ -95,7 +95,7 @@ pub(crate) async fn look(
         listing: files.listing,
     };
     let before = known.clone();
-    let compress = tx.site.compression_of(&tx.head.request(), tx.backend).and_then(|_| files.compress.clone());
+    let compress = tx.site.compression_of(tx.routed).and_then(|_| files.compress.clone());
     let looking =
         tokio::task::spawn_blocking(move || (finding::find(&settings, &path, known, terms, compress.as_deref()), path));
     let Ok((found, path)) = looking.await else { return Err(NotFound::Why(NotShown::Failed)) };
@@ -149,7 +149,7 @@ fn listing_key(form: ListingForm, canonical: &[u8]) -> Vec<u8> {
 fn route_of(tx: &Transaction, path: &[u8]) -> Option<RouteTarget> {
     let mut request = tx.head.request();
     request.path = path;
-    tx.site.route(&request).map(|route| route.target)
+    tx.site.routes.find(&request).map(|route| tx.site.routes.at(route).target)
 }
 
 fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {

@@ -58,7 +58,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     // What a page includes has its place in the line of the page.
     let is_included = tx.place_in_page.level > 0;
     if tx.core.shared.logs() && !is_included {
-        // What was asked, less what ignore_query takes out; not what a program made of it.
+        // What was asked, less what makes no difference of its query; not what a program or its route made of it.
         let request = tx.asked().request();
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         let notes = tx.policy.log_notes();

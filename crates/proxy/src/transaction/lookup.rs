@@ -15,7 +15,7 @@ use crate::fetch::begin;
 use crate::fetch::begin::Requester;
 use crate::field_set::FieldSet;
 use crate::policy_steps;
-use crate::site::{Backend, Site};
+use crate::site::{Routed, Site};
 use crate::transaction::recalling::{Otherwise, Recall};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
@@ -40,7 +40,7 @@ pub(crate) struct Question<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) seen: FieldSet,
     pub(crate) directives: &'a RequestDirectives,
-    pub(crate) backend: Option<Backend>,
+    pub(crate) routed: Routed,
     /// Wait for nobody.
     pub(crate) alone: bool,
     /// A disk was asked already, and what it has of the key is in memory or not wanted.
@@ -62,7 +62,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
         request: &tx.head.request(),
         seen: tx.seen,
         directives: &tx.directives,
-        backend: tx.backend,
+        routed: tx.routed,
         alone: tx.asked_again_count > ASKED_AGAIN_MAX,
         has_recalled: tx.has_recalled(),
     };
@@ -198,7 +198,7 @@ fn refresh_behind(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, ob
 
 fn spawn_refresh(site: (&Rc<Core>, &Arc<Site>), question: &Question<'_>, ticket: Ticket) {
     let head = Rc::new(ticket.request().to_head());
-    begin::spawn_refresh(&Requester::in_background(site, question.backend, &head), ticket);
+    begin::spawn_refresh(&Requester::in_background(site, question.routed, &head), ticket);
 }
 
 /// The one range that a GET wants: a stored part may hold it.

@@ -44,7 +44,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, r
     let site = Arc::clone(&tx.site);
     match exchange(tx, downstream, &site, route).await {
         Ok(answer) => Step::Deliver(Box::new(Answer::Item(answer))),
-        Err(Stop::Synth(synth)) => match tx.backend {
+        Err(Stop::Synth(synth)) => match tx.routed.backend {
             // What memcached does not have, or cannot say, an origin behind it may.
             Some(_) if is_for_origin(tx, &synth) => {
                 tx.outcome.why = synth.token;
@@ -71,7 +71,7 @@ async fn exchange(
     let settings = &gateway.settings;
     let (core, head) = (Rc::clone(&tx.core), Rc::clone(&tx.head));
     let request = head.request();
-    let prefix = site.route(&request).map_or("/", |route| &route.path_prefix);
+    let prefix = site.route_of(tx.routed).map_or("/", |route| &route.path_prefix);
     let wanted = match settings.mode {
         MemcachedMode::Clean => MemcachedRequest::read(&request, prefix, settings)?,
         MemcachedMode::NginxMemc => MemcachedRequest::read_memc(&request, prefix, settings)?,

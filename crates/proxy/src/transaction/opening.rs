@@ -17,7 +17,7 @@ use crate::page_budget::PlaceInPage;
 use crate::parsed_request::ParsedRequest;
 use crate::policy::{self, Policy};
 use crate::receive::{Received, Verdict};
-use crate::site::{Backend, Site};
+use crate::site::{Routed, Site};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{ActiveRequest, Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
@@ -28,7 +28,7 @@ use crate::vcl_story::program_at_once::OnItsWay;
 struct Begun {
     policy: Policy,
     head: RequestHead,
-    backend: Option<Backend>,
+    routed: Routed,
     key: Option<Key>,
     directives: RequestDirectives,
     outcome: Outcome,
@@ -50,8 +50,8 @@ impl ParsedRequest<'_> {
             outcome.why = why.token();
         }
         let directives = policy::directives(&site.settings.policy, request, self.seen);
-        let (head, backend) = (request.to_head(), found.backend);
-        self.transaction(core, site, Begun { policy: Policy::Builtin, head, backend, key, directives, outcome, state })
+        let (head, routed) = (request.to_head(), found.routed);
+        self.transaction(core, site, Begun { policy: Policy::Builtin, head, routed, key, directives, outcome, state })
     }
 
     /// Under a program, with the head as it left it. The first step is the second of what is returned.
@@ -59,7 +59,7 @@ impl ParsedRequest<'_> {
         &self,
         core: &Rc<Core>,
         site: Arc<Site>,
-        mut vcl: ClientState,
+        (mut vcl, routed): (ClientState, Routed),
         on_its_way: OnItsWay,
     ) -> (Box<Transaction>, Step) {
         let OnItsWay { head, state, step, outcome } = on_its_way;
@@ -69,12 +69,12 @@ impl ParsedRequest<'_> {
         vcl.original = Some(Rc::new(original));
         let (key, directives) = (vcl.key.get(), RequestDirectives::default());
         let policy = Policy::Program(Box::new(vcl));
-        let begun = Begun { policy, head, backend: None, key, directives, outcome, state };
+        let begun = Begun { policy, head, routed, key, directives, outcome, state };
         (self.transaction(core, site, begun), step)
     }
 
     fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
-        let Begun { policy, head, backend, key, directives, outcome, state } = begun;
+        let Begun { policy, head, routed, key, directives, outcome, state } = begun;
         Box::new(Transaction {
             core: Rc::clone(core),
             policy,
@@ -86,7 +86,7 @@ impl ParsedRequest<'_> {
             client_closes: !self.received.persistent,
             client: self.client,
             tls: self.tls.clone(),
-            backend,
+            routed,
             key,
             directives,
             started: self.moment,
@@ -126,7 +126,7 @@ impl Transaction {
             client_closes: false,
             client,
             tls: None,
-            backend: None,
+            routed: Routed::default(),
             key: None,
             directives: RequestDirectives::default(),
             started: Moment::now(),

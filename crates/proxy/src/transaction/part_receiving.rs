@@ -3,11 +3,13 @@
 
 use std::rc::Rc;
 
-use message::Request;
 use wire::{ReceivedRequest, RequestBody};
 
+use crate::field_set::FieldSet;
 use crate::policy;
 use crate::receive::{self, Verdict};
+use crate::route_rules::rewritten_request::RewrittenRequest;
+use crate::route_rules::route_verdict::{self, RouteQuestion};
 use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
@@ -21,15 +23,21 @@ pub(crate) fn run(tx: &mut Transaction) -> Step {
         upgrade: false,
         head_bytes: 0,
     };
-    let trimmed = receive::trimmed(&tx.site.settings, &received);
-    if let Some(query) = &trimmed {
-        let query = (!query.is_empty()).then_some(&query[..]);
-        received.request = Request { query, ..received.request };
+    let seen = FieldSet::of(received.request.fields);
+    // Not the room of the core: parts are begun where other requests are under way.
+    let mut room = RewrittenRequest::default();
+    let asked = RouteQuestion { received: &received, seen, client: &tx.client, moment: tx.started, is_part: true };
+    let ruling = route_verdict::of_request(&tx.core, &tx.site, &asked, &mut room);
+    let seen = match room.put_into(&mut received.request) {
+        true => FieldSet::of(received.request.fields),
+        false => seen,
+    };
+    if room.changes_anything() {
         tx.head = Rc::new(received.request.to_head());
     }
-    let found = receive::of_part(&tx.core, &tx.site, &received, tx.client);
+    let found = receive::judge(&tx.core, &tx.site, &received, (seen, tx.client), ruling);
     tx.seen = found.seen;
-    tx.backend = found.backend;
+    tx.routed = found.routed;
     tx.directives = policy::directives(&tx.site.settings.policy, &received.request, found.seen);
     if let Verdict::Pass(why) = found.verdict {
         tx.outcome.why = why.token();

@@ -109,7 +109,7 @@ async fn let_body_come(tx: &mut Transaction, downstream: &mut Downstream<'_>) ->
 /// What an answer changes, and where it goes.
 fn take(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began) -> Step {
     let began = fetch.change_stored(&settled, began);
-    if let Some(began) = began.filter(|_| matches!(tx.head.method, Method::Post | Method::Get) && tx.is_lookup()) {
+    if let Some(began) = began.filter(|_| may_be_kept(tx)) {
         match settled.why_not_stored() {
             None => return store(tx, fetch, settled, began),
             // Hit-for-miss only says that it was so before.
@@ -118,6 +118,11 @@ fn take(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began)
         }
     }
     pass_on(fetch, settled)
+}
+
+/// What was asked for with something that is one client's own is kept for nobody.
+fn may_be_kept(tx: &Transaction) -> bool {
+    matches!(tx.head.method, Method::Post | Method::Get) && tx.is_lookup() && !tx.routed.is_bypass
 }
 
 /// There is no answer.

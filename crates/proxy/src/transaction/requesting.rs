@@ -22,7 +22,7 @@ impl<'a> Requester<'a> {
             expects_continue: tx.expects_continue,
             client: Some(tx.client),
             under: tx.policy.program().map_or(Under::Builtin, Under::Program),
-            ..Requester::in_background((&tx.core, &tx.site), tx.backend, &tx.head)
+            ..Requester::in_background((&tx.core, &tx.site), tx.routed, &tx.head)
         }
     }
 }
@@ -52,6 +52,6 @@ impl SliceSource {
         let of = BereqOf::of(false, &tx.site);
         let program =
             tx.policy.program().map(|state| SliceProgram::new(MadeFor::of(state), (&asked, original_of(tx)), of));
-        SliceSource::new((&tx.core, &tx.site), (tx.backend, &tx.head), (Some(tx.client), program), manifest)
+        SliceSource::new((&tx.core, &tx.site), (tx.routed, &tx.head), (Some(tx.client), program), manifest)
     }
 }

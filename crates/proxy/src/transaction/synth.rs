@@ -40,6 +40,8 @@ pub(super) enum Also {
     RetryAfter(u32),
     /// A proxy asks for name and password.
     Challenge,
+    /// The same of a route, for its realm.
+    Login(Arc<str>),
     /// No part of so many bytes is what was asked for.
     Unsatisfied(u64),
 }
@@ -53,6 +55,8 @@ pub(super) enum Text {
     Sentence(Arc<str>),
     /// These bytes and no others, for a program that compares them.
     Exact(Arc<str>),
+    /// The same, of this Content-Type.
+    Page { kind: Arc<str>, text: Arc<str> },
     /// The numbers of the moment at which it is sent.
     StubStatus,
 }
@@ -134,7 +138,7 @@ impl Synth {
     /// The same for all who wait.
     pub(crate) fn as_failure(&self) -> Failure {
         let text = match &self.text {
-            Text::Detail(text) | Text::Sentence(text) | Text::Exact(text) => Arc::clone(text),
+            Text::Detail(text) | Text::Sentence(text) | Text::Exact(text) | Text::Page { text, .. } => Arc::clone(text),
             Text::StubStatus => "".into(),
         };
         Failure { status: self.status, token: self.token, text, remember_ms: 0 }
@@ -276,6 +280,51 @@ impl Synth {
     pub(crate) fn closed() -> Synth {
         let text = "Nobody is answered for this path (closed or closed_paths of its [[route]]).";
         Synth::new(403, "route-closed", CacheVerdict::Refused, text)
+    }
+
+    /// What a route answers by itself.
+    pub(crate) fn of_route(status: u16, verdict: CacheVerdict, (kind, text): (Arc<str>, String)) -> Synth {
+        Synth { text: Text::Page { kind, text: text.into() }, ..Synth::new(status, "route-answer", verdict, "") }
+    }
+
+    pub(crate) fn with_location(self, location: Vec<u8>) -> Synth {
+        Synth { also: Also::Location(location.into()), ..self }
+    }
+
+    pub(crate) fn with_retry_after(self, seconds: u32) -> Synth {
+        Synth { also: Also::RetryAfter(seconds), ..self }
+    }
+
+    /// To a browser that asks whether a script may ask; the answer is in the fields of the route.
+    pub(crate) fn preflight() -> Synth {
+        Synth::new(204, "preflight", CacheVerdict::Synth, "")
+    }
+
+    pub(crate) fn not_allowed(client: &ClientIdentity) -> Synth {
+        let text = not_among("This client is not answered here (allow or deny of its [[route]]).", client);
+        Synth::new(403, "client-not-allowed", CacheVerdict::Refused, text)
+    }
+
+    pub(crate) fn too_often(status: u16, wait_s: u32) -> Synth {
+        let text = "Too many requests in a while (rate_limit of the [[route]]).";
+        Synth::new(status, "rate-limited", CacheVerdict::Refused, text).with_retry_after(wait_s)
+    }
+
+    pub(crate) fn body_too_large_for_route() -> Synth {
+        let text = "The request's body is larger than request_body_max of its [[route]].";
+        Synth { close: true, ..Synth::new(413, "request-body-too-large", CacheVerdict::Refused, text) }
+    }
+
+    /// RFC 9110 §15.5.12.
+    pub(crate) fn body_length_wanted() -> Synth {
+        let text = "The request has to say how long its body is, for its [[route]] has request_body_max.";
+        Synth { close: true, ..Synth::open(411, "request-body-length-wanted", CacheVerdict::Refused, text) }
+    }
+
+    /// RFC 9110 §15.5.2.
+    pub(crate) fn wants_login(realm: &str) -> Synth {
+        let text = "Name and password are needed, and these are not right.";
+        Synth { also: Also::Login(realm.into()), ..Synth::open(401, "wants-login", CacheVerdict::Refused, text) }
     }
 
     pub(crate) fn only_if_cached() -> Synth {

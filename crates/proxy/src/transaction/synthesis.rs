@@ -50,7 +50,7 @@ impl Synth {
     pub(crate) fn into_outgoing(self, core: &Core, reader: Reader, head_only: bool) -> Outgoing {
         let mut head = self.head(core);
         let text = self.body(core, reader).map_or(String::new(), |ErrorText { kind, text }| {
-            head.fields.push(FieldName::ContentType, kind);
+            head.fields.push(FieldName::ContentType, &*kind);
             head.fields.push_named(b"X-Content-Type-Options", b"nosniff");
             text
         });
@@ -76,6 +76,10 @@ impl Synth {
                 let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
                 head.fields.push(FieldName::ProxyAuthenticate, challenge);
             }
+            Also::Login(realm) => {
+                head.fields
+                    .push_named(b"WWW-Authenticate", format!("Basic realm=\"{realm}\", charset=\"UTF-8\"").as_bytes());
+            }
             Also::Unsatisfied(length) => head.push_unsatisfied(*length),
         }
         head
@@ -93,8 +97,10 @@ impl Synth {
             Text::Detail(text) | Text::Sentence(text) if text.is_empty() => None,
             Text::Detail(text) => Some(error_text::said_to(reader, self.status, text)),
             Text::Sentence(text) => Some(error_text::said_to_all(self.status, text)),
-            Text::Exact(text) => Some(ErrorText { kind: "application/octet-stream", text: text.to_string() }),
-            Text::StubStatus => Some(ErrorText { kind: "text/plain", text: stub_status::text(core) }),
+            Text::Exact(text) => Some(ErrorText { kind: "application/octet-stream".into(), text: text.to_string() }),
+            Text::Page { text, .. } if text.is_empty() => None,
+            Text::Page { kind, text } => Some(ErrorText { kind: kind.to_string().into(), text: text.to_string() }),
+            Text::StubStatus => Some(ErrorText { kind: "text/plain".into(), text: stub_status::text(core) }),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum State {
     Synth,
     /// A file beneath a root is looked for, or the page for an error.
     Files,
-    /// Credentials for the forward proxy are being verified.
+    /// Name and password are being verified.
     Admit,
     /// memcached is asked.
     Memcached,
@@ -31,7 +31,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 75] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 78] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -45,6 +45,10 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 75] = {
         (Admit, Pass),
         (Admit, Pipe),
         (Admit, Purge),
+        (Admit, Files),
+        (Admit, Memcached),
+        // Right ones, where a program goes on.
+        (Admit, Receive),
         // Wrong ones; or right ones, and what is asked for is refused.
         (Admit, Synth),
         // The client left.

@@ -65,7 +65,7 @@ enum Untunnelled {
 /// Goes one way after the other until one of them can be gone.
 async fn open(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Result<Tunnel, Step> {
     let refused = |synth: Synth| Step::Synth(synth.closing());
-    let backend = tx.backend.ok_or_else(|| refused(Synth::no_route()))?;
+    let backend = tx.routed.backend.ok_or_else(|| refused(Synth::no_route()))?;
     let (core, site) = (Rc::clone(&tx.core), Arc::clone(&tx.site));
     let mut ways = Ways::new();
     let mut taken = site.origin(backend, &tx.head.request(), core.now().mono_ms, &mut ways);

@@ -7,14 +7,19 @@ use std::sync::Arc;
 use message::{FieldName, Method, Request};
 use wire::ReceivedRequest;
 
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::core::Core;
+use crate::field_set::FieldSet;
 use crate::instant_answer::InstantOutcome;
 use crate::parsed_request::ParsedRequest;
-use crate::receive;
+use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::request_source::{Opened, RequestSource};
+use crate::route_rules::route_verdict::{FirstWord, RouteVerdict};
+use crate::site::{Routed, Site};
 use crate::transaction::Step;
+use crate::transaction::admit::{Door, Unverified};
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::program_at_once::{self, OnItsWay};
@@ -26,13 +31,16 @@ pub(crate) fn open<S: RequestSource>(
     source: &mut S,
     received: &ReceivedRequest<'_>,
     program: Arc<VclSite>,
-    moment: Moment,
+    ruled: Ruled,
 ) -> Opened {
     if received.expects_continue && core.site_ref().settings.as_varnishd {
-        return open_expecting(core, source, received, program, moment);
+        return open_expecting(core, source, received, program, ruled);
     }
-    open_as_it_is(core, source, (received, None), program, moment)
+    open_as_it_is(core, source, (received, None), program, ruled)
 }
+
+/// Who asks, what the route of the request says of it, and when.
+type Ruled = ((FieldSet, ClientIdentity, RouteVerdict), Moment);
 
 /// In place of varnishd 100 is ours to say: no program sees that it is waited for, and no origin.
 #[cold]
@@ -41,13 +49,13 @@ fn open_expecting<S: RequestSource>(
     source: &mut S,
     received: &ReceivedRequest<'_>,
     program: Arc<VclSite>,
-    moment: Moment,
+    ruled: Ruled,
 ) -> Opened {
     let fields = receive::without_expect(&received.request);
     let expected = received.request.fields.get(FieldName::Expect);
     let request = Request { fields: fields.view(), ..received.request.clone() };
     let received = ReceivedRequest { request, ..received.clone() };
-    open_as_it_is(core, source, (&received, expected), program, moment)
+    open_as_it_is(core, source, (&received, expected), program, ruled)
 }
 
 fn open_as_it_is<S: RequestSource>(
@@ -55,18 +63,20 @@ fn open_as_it_is<S: RequestSource>(
     source: &mut S,
     (received, expected): (&ReceivedRequest<'_>, Option<&[u8]>),
     program: Arc<VclSite>,
-    moment: Moment,
+    ((seen, client, ruling), moment): Ruled,
 ) -> Opened {
     let site = core.site();
     // What follows a CONNECT may be meant for whom it asked for, and is no request to us.
     let persistent = source.begins_exchange(core, &site, received) && received.request.method != Method::Connect;
-    let (client, seen, refused) = receive::before_policy(core, &site, received, &source.asker());
+    let first = first_step(&site, received, seen, &ruling);
+    let routed = Routed { route: ruling.route, ..Routed::default() };
     // What a program does is no answer of the store alone: it waits for the end of the handshake.
     let (tls, is_early) = (source.asker().tls_facts(), source.asker().is_early());
     let parsed = ParsedRequest { received, seen, client, persistent, tls, moment };
     let xid = xids::next(&core.xids);
     let mut rest_of_hit = None;
-    if refused.is_none()
+    if first.is_none()
+        && site.answer_fields_of(routed).is_none()
         && program.leaves_hits_to_builtin
         && !core.is_heard()
         && !is_early
@@ -84,18 +94,30 @@ fn open_as_it_is<S: RequestSource>(
         let (session, asked) = (source.session(), (received, expected, moment));
         state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
     }
-    let may_answer = !is_early && !state.vcl_site.loaded.waits();
-    let on_its_way = match (rest_of_hit, refused, source.at_once().filter(|_| may_answer)) {
+    let may_answer = !is_early && !state.vcl_site.loaded.waits() && site.answer_fields_of(routed).is_none();
+    let on_its_way = match (rest_of_hit, first, source.at_once().filter(|_| may_answer)) {
         (Some((state, step, outcome)), ..) => {
             Box::new(OnItsWay { head: received.request.to_head(), state, step, outcome })
         }
-        (None, Some(synth), _) => Box::new(OnItsWay::from_start(received, client, Step::Synth(synth))),
+        (None, Some(step), _) => Box::new(OnItsWay::from_start(received, client, step)),
         (None, None, None) => Box::new(OnItsWay::from_start(received, client, Step::Receive)),
         (None, None, Some(client)) => match program_at_once::run(client, core, &site, &state, &parsed) {
             InstantOutcome::Answered { persistent } => return Opened::answered(persistent, received),
             InstantOutcome::Step(on_its_way) => on_its_way,
         },
     };
-    let (tx, step) = parsed.under_program(core, site, state, *on_its_way);
+    let (tx, step) = parsed.under_program(core, site, (state, routed), *on_its_way);
     Opened::Begun(tx, step)
+}
+
+/// What comes before the program: an answer, a refusal, or that it must be known who asks.
+fn first_step(site: &Site, received: &ReceivedRequest<'_>, seen: FieldSet, ruling: &RouteVerdict) -> Option<Step> {
+    match (&ruling.first, ruling.route) {
+        (Some(FirstWord::Answer(synth)), _) => Some(Step::Synth((**synth).clone())),
+        (Some(FirstWord::Verify(credentials)), Some(route)) => {
+            let (credentials, by) = (credentials.clone(), Door::Route(route));
+            Some(Step::Admit(Box::new(Unverified { credentials, by, then: Verdict::Program })))
+        }
+        _ => receive::refusal(site, received, seen).map(Step::Synth),
+    }
 }

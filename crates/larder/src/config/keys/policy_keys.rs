@@ -41,7 +41,7 @@ pub const BUILTIN: &[KeyDefinition] = &[
         "Query parameters that make no difference: they are taken out of the cache key and of the request to the origin. A * at the end \
          stands for any rest: \"utm_*\".",
     )
-    .by_default(|| literal::texts(policy().ignore_query.iter().map(String::as_str))),
+    .by_default(|| literal::list([])),
     key(
         V0_1,
         "heuristic_percent",

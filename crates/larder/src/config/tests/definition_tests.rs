@@ -33,7 +33,7 @@ fn every_key_that_is_read_is_defined_and_every_other_way_round() {
     let mut wrong = Vec::new();
     for (path, name) in asked.keys() {
         let is_idle = path == "policy" && varnish_parameters::sets_nothing(name);
-        if !is_idle && !is_section(path, name) && keys::at(path).and_then(|section| section.key(name)).is_none() {
+        if !is_idle && !is_section(path, name) && keys::key(path, name).is_none() {
             wrong.push(missing_row(path, name));
         }
     }
@@ -82,8 +82,10 @@ fn forms(kind: &ValueKind) -> Option<BTreeSet<ReadForm>> {
         ValueKind::Words(words) => [ReadForm::Words(words()), ReadForm::Text].into(),
         ValueKind::Text(_) => [ReadForm::Text].into(),
         ValueKind::List(inner) => forms(inner)?,
-        ValueKind::Either(kinds) => kinds.iter().filter_map(forms).flatten().collect(),
-        ValueKind::Parameter(_) | ValueKind::Map(..) | ValueKind::Table => return None,
+        ValueKind::Either(kinds) => {
+            kinds.iter().map(forms).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
+        }
+        ValueKind::Parameter(_) | ValueKind::Map(..) | ValueKind::Record(_) | ValueKind::Table => return None,
     })
 }
 
@@ -135,6 +137,11 @@ fn is_of(value: &Value, kind: &ValueKind) -> bool {
         (ValueKind::List(inner), one) => is_of(one, inner),
         (ValueKind::Either(kinds), value) => kinds.iter().any(|kind| is_of(value, kind)),
         (ValueKind::Map(_, inner), Value::Table(table)) => table.values().all(|value| is_of(value, inner)),
+        (ValueKind::Record(keys), Value::Table(table)) => {
+            let is_key =
+                |(name, value): (&String, &Value)| keys.iter().any(|key| key.name == name && is_of(value, &key.kind));
+            table.iter().all(is_key)
+        }
         (ValueKind::Parameter(_), _) | (ValueKind::Table, Value::Table(_)) => true,
         _ => false,
     }

@@ -80,6 +80,8 @@ pub fn read_everything() -> Complaints {
     let text = file(&sample_text(), |_| true).replace(CERTIFICATES, "/dev/null");
     let (document, errors) = DeTable::parse_recoverable(&text);
     assert!(errors.is_empty(), "{errors:?}");
+    // What presets say is read when the first one is asked for, and is no part of this.
+    assert!(read("[[route]]\nroot = \"/\"\npreset = \"static\"\n").is_ok());
     let complaints = Complaints::default();
     read_top(Section::top(document.get_ref(), 0..text.len(), &complaints));
     complaints
@@ -93,6 +95,9 @@ fn the_sample_has_no_key_that_is_not_read() {
     let (no_tls, no_us) = ("`tls` is for https:// URLs", no_site.replace("site", "us"));
     let no_redirect = "no such port can be redirected to";
     let (no_acme, no_ca) = ("`acme` needs [acme]", no_site.replace("site", "our-authority"));
+    let (idle, wrong): (Vec<_>, Vec<_>) = wrong.iter().partition(|what| what.contains(" says nothing beside a VCL"));
+    // Twice the eight words of routes, and [compress].
+    assert_eq!(idle.len(), 17, "{idle:?}");
     assert_eq!(
         wrong,
         [
@@ -105,8 +110,17 @@ fn the_sample_has_no_key_that_is_not_read() {
             &no_origins,
             &no_us,
             "`http2` is for https:// URLs",
+            "a route has `path` or `path_pattern`",
+            "a preset is for a whole host, and `path` for a part of one",
+            "a preset is for a whole host, and `path_pattern` for a part of one",
+            "a preset is for a whole host, and `method` for a part of one",
+            "a preset is for a whole host, and `header` for a part of one",
+            "`strip_prefix` and `rewrite` both say what the path becomes",
             "/dev/null: there is no certificate in it",
-            "[compress] says nothing beside a VCL, which decides by itself what is compressed"
+            "a route has one of redirect, respond and maintenance",
+            "`strip_prefix` and `rewrite` both say what the path becomes",
+            "`strip_prefix` is for routes with an origin: it says what that is asked for",
+            "`rewrite` is for routes with an origin: it says what that is asked for",
         ]
     );
 }

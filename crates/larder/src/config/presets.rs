@@ -1,0 +1,96 @@
+//! `preset = "NAME"`: the words that sites of a kind need, as files of those words. They stand beneath what the operator says; what they say of
+//! single paths of the application stands above it, for nobody wants pages of a session in a store because the site has a `ttl`.
+
+use std::sync::LazyLock;
+
+use proxy::settings::{RouteRules, RouteSettings};
+use toml::de::DeTable;
+
+use super::complaint::Complaint;
+use super::nearest::nearest;
+use super::route_match::{self, Conditions};
+use super::route_words::{self, RouteWords};
+use super::section::{Complaints, Node, Section, text};
+
+const TEXTS: [(&str, &str); 6] = [
+    ("wordpress", include_str!("presets/wordpress.toml")),
+    ("drupal", include_str!("presets/drupal.toml")),
+    ("mediawiki", include_str!("presets/mediawiki.toml")),
+    ("static", include_str!("presets/static.toml")),
+    ("spa", include_str!("presets/spa.toml")),
+    ("api", include_str!("presets/api.toml")),
+];
+
+static PRESETS: LazyLock<Vec<Preset>> =
+    LazyLock::new(|| TEXTS.iter().map(|(name, text)| Preset::read(name, text)).collect());
+
+/// What sites of a kind need.
+#[derive(Debug)]
+pub struct Preset {
+    name: &'static str,
+    /// Of the whole site.
+    site: RouteWords,
+    /// Of some of its paths.
+    paths: Vec<(Conditions, RouteWords)>,
+}
+
+/// What may stand behind `preset = `.
+pub fn names() -> Vec<&'static str> {
+    TEXTS.iter().map(|(name, _)| *name).collect()
+}
+
+/// The file of a preset.
+pub fn text_of(name: &str) -> Option<&'static str> {
+    TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// For `preset = "NAME"`.
+pub fn by_name(node: Node<'_>) -> Result<&'static Preset, Complaint> {
+    let written = text(node)?;
+    PRESETS.iter().find(|preset| preset.name == written).ok_or_else(|| {
+        let names = names();
+        let complaint = Complaint::new(node.span(), format!("there is no preset `{written}`"), "no such preset");
+        match nearest(written, names.iter().copied()) {
+            Some(meant) => complaint.suggest(format!("did you mean \"{meant}\"?")),
+            None => complaint.suggest(format!("there are {}", names.join(", "))),
+        }
+    })
+}
+
+impl Preset {
+    /// A text of ours: a mistake in it is found by the tests.
+    fn read(name: &'static str, text: &str) -> Preset {
+        let complaints = Complaints::default();
+        let (document, errors) = DeTable::parse_recoverable(text);
+        assert!(errors.is_empty(), "preset {name}: {errors:?}");
+        let mut top = Section::top(document.get_ref(), 0..text.len(), &complaints);
+        let mut preset = Preset { name, site: RouteWords::default(), paths: Vec::new() };
+        for mut section in top.sections("route") {
+            let is_of_site = ["path", "path_pattern", "method", "header"].iter().all(|key| section.get(key).is_none());
+            let (conditions, words) = (route_match::read(&mut section), route_words::read(&mut section));
+            match is_of_site {
+                true => preset.site = words,
+                false => preset.paths.push((conditions, words)),
+            }
+            section.end();
+        }
+        top.end();
+        let wrong = complaints.into_sorted();
+        assert!(wrong.is_empty(), "preset {name}: {wrong:?}");
+        preset
+    }
+
+    /// What holds for the whole site, above what holds for all sites.
+    pub fn rules(&self, for_all: &RouteRules) -> RouteRules {
+        self.site.over(for_all, self.name)
+    }
+
+    /// The routes of its paths, made of the one for the whole site.
+    pub fn routes(&self, hosts: &[Option<String>], site: &RouteSettings) -> Vec<RouteSettings> {
+        let of = |(conditions, words): &(Conditions, RouteWords)| {
+            let rules = words.over(&site.rules, self.name).into();
+            conditions.routes(hosts, &RouteSettings { rules, ..site.clone() })
+        };
+        self.paths.iter().flat_map(of).collect()
+    }
+}

@@ -1,0 +1,117 @@
+//! Which requests a `[[route]]` is for, beside their host: `path`, `path_pattern`, `method`, `header`.
+
+use std::sync::Arc;
+
+use proxy::settings::{FieldCondition, PathPattern, RouteSettings};
+
+use super::complaint::Complaint;
+use super::route_fields::is_name;
+use super::section::{Section, parsed, switch, text};
+
+/// What is asked of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    /// Beginnings of paths.
+    pub paths: Option<Vec<String>>,
+    pub patterns: Vec<Arc<PathPattern>>,
+    methods: Vec<Box<str>>,
+    fields: Vec<FieldCondition>,
+}
+
+pub fn read(section: &mut Section<'_>) -> Conditions {
+    let paths = section.read_list("path", |node| {
+        parsed(node, "path", "begins with / and has no ?, # or space", |written| {
+            let valid = written.starts_with('/')
+                && !written.contains(['?', '#'])
+                && written.bytes().all(|b| b.is_ascii_graphic());
+            valid.then(|| written.to_owned())
+        })
+    });
+    let patterns = section.read_list("path_pattern", |node| {
+        let pattern = PathPattern::new(text(node)?);
+        pattern.map(Arc::new).map_err(|why| Complaint::new(node.span(), why, "a PCRE2 pattern was expected"))
+    });
+    if let (Some(_), Some(node)) = (&patterns, section.get("path")) {
+        let what = "a route has `path` or `path_pattern`";
+        let complaint = Complaint::new(node.span(), what, "beside `path_pattern`");
+        section.complaints().add(complaint.suggest("write the beginning into the pattern: '^/api/.*\\.json$'"));
+    }
+    let methods = section.read_list("method", |node| {
+        parsed(node, "method", "as it is sent, such as GET or POST", |written| {
+            let is_method =
+                !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+            is_method.then(|| written.into())
+        })
+    });
+    Conditions {
+        paths,
+        patterns: patterns.unwrap_or_default(),
+        methods: methods.unwrap_or_default(),
+        fields: fields(section),
+    }
+}
+
+/// `header = { NAME = "VALUE" }`, or `true` for any value.
+fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
+    let Some(table) = section.section("header") else { return Vec::new() };
+    let mut fields = Vec::new();
+    for (name, span, node) in table.entries() {
+        if !is_name(name) {
+            let what = format!("`{name}` is no name of a field");
+            table.complaints().add(Complaint::new(span, what, "such as Accept-Language"));
+        }
+        match (switch(node), text(node)) {
+            (Ok(true), _) => fields.push(FieldCondition::new(name, None)),
+            (_, Ok(value)) => fields.push(FieldCondition::new(name, Some(value))),
+            _ => {
+                let what = "a field must have a value, in which a * stands for any text, or true for any value";
+                table.complaints().add(Complaint::new(node.span(), what, "neither"));
+            }
+        }
+    }
+    fields
+}
+
+impl Conditions {
+    /// The route for each of the paths on each of the hosts.
+    pub fn routes(&self, hosts: &[Option<String>], route: &RouteSettings) -> Vec<RouteSettings> {
+        let route = RouteSettings { methods: self.methods.clone(), fields: self.fields.clone(), ..route.clone() };
+        let everything = || vec!["/".to_owned()];
+        let mut routes = Vec::new();
+        for host in hosts {
+            let at = |path_prefix: &str, path_pattern: Option<&Arc<PathPattern>>| RouteSettings {
+                host: host.clone(),
+                path_prefix: path_prefix.to_owned(),
+                path_pattern: path_pattern.cloned(),
+                ..route.clone()
+            };
+            match self.patterns.is_empty() {
+                true => {
+                    let paths = self.paths.clone().unwrap_or_else(everything);
+                    routes.extend(paths.iter().map(|path| at(path, None)));
+                }
+                false => routes.extend(self.patterns.iter().map(|pattern| at("/", Some(pattern)))),
+            }
+        }
+        routes
+    }
+}
+
+/// Would two routes answer the same requests?
+pub fn ask_for_the_same(one: &RouteSettings, other: &RouteSettings) -> bool {
+    let pattern = |route: &RouteSettings| route.path_pattern.as_ref().map(|pattern| pattern.text().to_owned());
+    one.host == other.host
+        && one.path_prefix == other.path_prefix
+        && pattern(one) == pattern(other)
+        && one.methods == other.methods
+        && one.fields == other.fields
+}
+
+/// As people say it.
+pub fn shown(route: &RouteSettings) -> String {
+    let host = route.host.as_deref().unwrap_or("any host");
+    match &route.path_pattern {
+        Some(pattern) => format!("{host} and {}", pattern.text()),
+        None => format!("{host} and {}", route.path_prefix),
+    }
+}

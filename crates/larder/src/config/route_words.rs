@@ -1,0 +1,348 @@
+//! The words of a `[[route]]` beside who answers it. `[policy]` has the same ones for all routes, and presets are made of them: what a route
+//! says stands in place of what is said for all, but for fields, which come together.
+
+use std::time::Duration;
+
+use proxy::settings::{
+    CookieRules, CrossOrigin, GrantedLifetime, Login, NamePattern, Network, OwnAnswer, QueryRules, RouteAccess,
+    RouteRules, Selector, TargetRewrite,
+};
+
+use super::complaint::Complaint;
+use super::route_access::{self, RateWords};
+use super::route_answers;
+use super::route_fields::{self, AnswerFieldWords, FieldWords};
+use super::section::{Node, Section, choice, duration, network, parsed, size, switch, text, wrong_type};
+
+/// What was said, and what was not.
+#[derive(Clone, Debug, Default)]
+pub struct RouteWords {
+    allowed: Option<Vec<Network>>,
+    denied: Option<Vec<Network>>,
+    login: Option<Option<Login>>,
+    rate_limits: Option<Vec<RateWords>>,
+    request_body_bytes_max: Option<u64>,
+    pub answer: Option<OwnAnswer>,
+    target: Option<TargetRewrite>,
+    query: Option<QueryRules>,
+    cookies: Option<CookieRules>,
+    request_fields: FieldWords,
+    lifetimes: Option<Vec<GrantedLifetime>>,
+    stale_while_revalidate: Option<Duration>,
+    stale_if_error: Option<Duration>,
+    cache: Option<Cache>,
+    ignored: Option<Ignored>,
+    selected_by: Option<Vec<Selector>>,
+    answer_fields: AnswerFieldWords,
+    cross_origin: Option<Option<CrossOrigin>>,
+}
+
+/// What `[policy]` says of all routes.
+#[derive(Debug, Default)]
+pub struct ForAll {
+    pub words: RouteWords,
+    /// A VCL decides how responses are stored.
+    pub has_program: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cache {
+    Off,
+    /// As the origin says.
+    Origin,
+    /// Whatever the origin says.
+    Force,
+}
+
+/// What of the origin's words does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ignored {
+    directives: bool,
+    set_cookie: bool,
+}
+
+/// Those that say how responses are stored: a program says that itself.
+const OF_STORING: [&str; 6] = ["ttl", "stale_while_revalidate", "stale_if_error", "cache", "ignore_origin", "vary_by"];
+/// And of the path that an origin is asked for.
+const OF_TARGET: [&str; 2] = ["strip_prefix", "rewrite"];
+
+/// Reads all of them.
+pub fn read(section: &mut Section<'_>) -> RouteWords {
+    RouteWords {
+        allowed: section.read_list("allow", network),
+        denied: section.read_list("deny", network),
+        login: route_access::login(section),
+        rate_limits: route_access::rate_limits(section),
+        request_body_bytes_max: section.read("request_body_max", size),
+        answer: route_answers::read(section),
+        target: target(section),
+        query: query(section),
+        cookies: cookies(section),
+        request_fields: route_fields::of_requests(section),
+        lifetimes: lifetimes(section),
+        stale_while_revalidate: section.read("stale_while_revalidate", duration),
+        stale_if_error: section.read("stale_if_error", duration),
+        cache: section.read("cache", cache),
+        ignored: ignored(section),
+        selected_by: section.read_list("vary_by", selector),
+        answer_fields: route_fields::of_answers(section),
+        cross_origin: route_fields::cross_origin(section),
+    }
+}
+
+/// Complains about words that do not act beside a program.
+pub fn check_beside_program(section: &mut Section<'_>) {
+    for key in OF_STORING {
+        if let Some(node) = section.get(key) {
+            let what = format!("`{key}` says nothing beside a VCL, which decides by itself what is stored");
+            let complaint = Complaint::new(node.span(), what, "does not act");
+            section
+                .complaints()
+                .add(complaint.suggest("write it in vcl_backend_response, such as `set beresp.ttl = 10m;`"));
+        }
+    }
+    check_target_beside_program(section);
+}
+
+/// Complains about words that do not act beside a program, of a path.
+fn check_target_beside_program(section: &mut Section<'_>) {
+    for key in OF_TARGET {
+        if let Some(node) = section.get(key) {
+            let what = format!("`{key}` says nothing beside a VCL, which decides by itself what is asked for");
+            let complaint = Complaint::new(node.span(), what, "does not act");
+            section.complaints().add(complaint.suggest("write `set req.url = …;` in vcl_recv"));
+        }
+    }
+}
+
+/// Complains about `cache = "force"` without a lifetime.
+pub fn check_lifetimes(section: &mut Section<'_>, rules: &RouteRules) {
+    let is_forced = section.get("cache").is_some_and(|node| matches!(cache(node), Ok(Cache::Force)));
+    if is_forced && !rules.caching.grant.gives_lifetimes() {
+        let span = section.get("cache").map_or(section.span(), |node| node.span());
+        let what = "cache = \"force\" needs a `ttl`: nothing else says how long responses are fresh";
+        section.complaints().add(Complaint::new(span, what, "for how long?").suggest("add ttl = \"10m\""));
+    }
+}
+
+impl RouteWords {
+    /// The same, with parameters that make no difference, named in an older way.
+    pub fn ignoring(mut self, parameters: Vec<NamePattern>) -> RouteWords {
+        if !parameters.is_empty() {
+            self.query.get_or_insert_default().ignored.extend(parameters);
+        }
+        self
+    }
+
+    /// What is said over what was said before. `zone` tells the route from others.
+    pub fn over(&self, before: &RouteRules, zone: &str) -> RouteRules {
+        let mut rules = before.clone();
+        let RouteWords { allowed, denied, login, .. } = self.clone();
+        let access = &mut rules.access;
+        *access = RouteAccess {
+            allowed: allowed.or(access.allowed.take()),
+            denied: denied.unwrap_or(std::mem::take(&mut access.denied)),
+            login: login.unwrap_or(access.login.take()),
+        };
+        if let Some(limits) = &self.rate_limits {
+            rules.rate_limits =
+                limits.iter().enumerate().map(|(at, limit)| limit.in_zone(&format!("{zone} {at}"))).collect();
+        }
+        rules.request_body_bytes_max = self.request_body_bytes_max.or(rules.request_body_bytes_max);
+        rules.answer = self.answer.clone().or(rules.answer);
+        rules.target = self.target.clone().unwrap_or(rules.target);
+        rules.query = self.query.clone().unwrap_or(rules.query);
+        rules.cookies = self.cookies.clone().unwrap_or(rules.cookies);
+        self.request_fields.add_to(&mut rules.request_fields);
+        self.answer_fields.add_to(&mut rules.answer_fields);
+        if let Some(cross_origin) = &self.cross_origin {
+            rules.answer_fields.cross_origin = cross_origin.clone();
+        }
+        self.store_over(&mut rules);
+        rules
+    }
+
+    fn store_over(&self, rules: &mut RouteRules) {
+        let caching = &mut rules.caching;
+        let grant = &mut caching.grant;
+        if let Some(lifetimes) = &self.lifetimes {
+            grant.lifetimes = lifetimes.clone().into();
+        }
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
+        grant.stale_while_revalidate_s = seconds(self.stale_while_revalidate).or(grant.stale_while_revalidate_s);
+        grant.stale_if_error_s = seconds(self.stale_if_error).or(grant.stale_if_error_s);
+        match self.cache {
+            Some(Cache::Off) => caching.is_off = true,
+            Some(Cache::Origin) => {
+                caching.is_off = false;
+                (grant.ignores_directives, grant.ignores_set_cookie) = (false, false);
+            }
+            Some(Cache::Force) => {
+                caching.is_off = false;
+                (grant.ignores_directives, grant.ignores_set_cookie) = (true, true);
+            }
+            None => {}
+        }
+        if let Some(Ignored { directives, set_cookie }) = self.ignored {
+            (grant.ignores_directives, grant.ignores_set_cookie) = (directives, set_cookie);
+        }
+        if let Some(selected_by) = &self.selected_by {
+            caching.selected_by = selected_by.clone();
+        }
+    }
+}
+
+/// `ttl = "10m"`, or for each status.
+fn lifetimes(section: &mut Section<'_>) -> Option<Vec<GrantedLifetime>> {
+    let node = section.get("ttl")?;
+    if !matches!(node.get_ref(), toml::de::DeValue::Table(_)) {
+        let seconds = section.read("ttl", duration)?.as_secs();
+        return Some(vec![GrantedLifetime { statuses: None, seconds }]);
+    }
+    let table = section.section("ttl")?;
+    let mut lifetimes: Vec<GrantedLifetime> = Vec::new();
+    for (key, span, node) in table.entries() {
+        let statuses = match statuses(key) {
+            Some(statuses) => statuses,
+            None => {
+                let complaint =
+                    Complaint::new(span, format!("`{key}` is no status"), "100 to 599, \"4xx\" or \"default\"");
+                table.complaints().add(complaint);
+                continue;
+            }
+        };
+        match duration(node) {
+            Ok(time) => lifetimes.push(GrantedLifetime { statuses, seconds: time.as_secs() }),
+            Err(complaint) => table.complaints().add(complaint),
+        }
+    }
+    // The more exact first.
+    lifetimes.sort_by_key(|lifetime| lifetime.statuses.map_or(u16::MAX, |(first, last)| last - first));
+    Some(lifetimes)
+}
+
+fn statuses(key: &str) -> Option<Option<(u16, u16)>> {
+    if key == "default" {
+        return Some(None);
+    }
+    if let Some(class) = key.strip_suffix("xx") {
+        let class = class.parse::<u16>().ok().filter(|class| (2..=5).contains(class))?;
+        return Some(Some((class * 100, class * 100 + 99)));
+    }
+    let status = key.parse::<u16>().ok().filter(|status| (200..=599).contains(status))?;
+    Some(Some((status, status)))
+}
+
+fn cache(node: Node<'_>) -> Result<Cache, Complaint> {
+    match switch(node) {
+        Ok(true) => Ok(Cache::Origin),
+        Ok(false) => Ok(Cache::Off),
+        Err(_) if text(node).is_err() => Err(wrong_type(node, "true, false, \"origin\" or \"force\"")),
+        Err(_) => choice(node, &[("origin", Cache::Origin), ("force", Cache::Force)]),
+    }
+}
+
+fn ignored(section: &mut Section<'_>) -> Option<Ignored> {
+    let fields = section.read_list("ignore_origin", |node| {
+        let what = "field that can be ignored";
+        parsed(node, what, "\"Cache-Control\" (with Expires and its kin) or \"Set-Cookie\"", |name| {
+            match &*name.to_ascii_lowercase() {
+                "cache-control" => Some(Ignored { directives: true, set_cookie: false }),
+                "set-cookie" => Some(Ignored { directives: false, set_cookie: true }),
+                _ => None,
+            }
+        })
+    })?;
+    Some(fields.into_iter().fold(Ignored::default(), |all, one| Ignored {
+        directives: all.directives | one.directives,
+        set_cookie: all.set_cookie | one.set_cookie,
+    }))
+}
+
+fn selector(node: Node<'_>) -> Result<Selector, Complaint> {
+    parsed(node, "part of a request", "\"device\", or a field as \"header:Accept-Language\"", |written| {
+        match written.split_once(':') {
+            None if written == "device" => Some(Selector::Device),
+            Some(("header", name)) if route_fields::is_name(name) => {
+                Some(Selector::Field(name.to_ascii_lowercase().into()))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// A list of names, each with a `*` for any text if need be.
+pub fn names(section: &mut Section<'_>, key: &'static str, what: &'static str) -> Option<Vec<NamePattern>> {
+    section.read_list(key, |node| {
+        parsed(node, what, "a name, in which a * stands for any text", |written| {
+            let is_name = !written.is_empty()
+                && written.bytes().all(|byte| byte.is_ascii_graphic() && !b"=;&#?,".contains(&byte));
+            is_name.then(|| NamePattern::new(written))
+        })
+    })
+}
+
+/// `query = { ignore, keep, sort }`, or `"ignore"`: all of it.
+fn query(section: &mut Section<'_>) -> Option<QueryRules> {
+    let node = section.get("query")?;
+    if text(node).is_ok() {
+        return section
+            .read("query", |node| choice(node, &[("ignore", ())]))
+            .map(|()| QueryRules { kept: Some(Vec::new()), ..QueryRules::default() });
+    }
+    let mut table = section.section("query")?;
+    let rules = QueryRules {
+        ignored: names(&mut table, "ignore", "query parameter").unwrap_or_default(),
+        kept: names(&mut table, "keep", "query parameter"),
+        sorts: table.read("sort", switch).unwrap_or(false),
+    };
+    table.end();
+    Some(rules)
+}
+
+/// `cookies = { bypass, strip, keep }`, or `"strip"`: all of them.
+fn cookies(section: &mut Section<'_>) -> Option<CookieRules> {
+    let node = section.get("cookies")?;
+    if text(node).is_ok() {
+        return section
+            .read("cookies", |node| choice(node, &[("strip", ())]))
+            .map(|()| CookieRules { kept: Some(Vec::new()), ..CookieRules::default() });
+    }
+    let mut table = section.section("cookies")?;
+    let rules = CookieRules {
+        bypass: names(&mut table, "bypass", "cookie").unwrap_or_default(),
+        stripped: names(&mut table, "strip", "cookie").unwrap_or_default(),
+        kept: names(&mut table, "keep", "cookie"),
+    };
+    table.end();
+    Some(rules)
+}
+
+/// `strip_prefix` and `rewrite`.
+fn target(section: &mut Section<'_>) -> Option<TargetRewrite> {
+    let prefix = section.read("strip_prefix", |node| {
+        parsed(node, "beginning of a path", "begins with a slash, as in \"/api\"", |written| {
+            (written.starts_with('/') && written.len() > 1 && !written.contains(['?', '#'])).then(|| written.into())
+        })
+    });
+    let rewrite = section.read("rewrite", |node| {
+        let written = text(node)?;
+        match written.starts_with('/') || written.starts_with('$') {
+            true => route_fields::template(node),
+            false => Err(Complaint::new(node.span(), format!("`{written}` is no path"), "begins with a slash")),
+        }
+    });
+    if let (true, true, Some(node)) = (prefix.is_some(), rewrite.is_some(), section.get("strip_prefix")) {
+        let what = "`strip_prefix` and `rewrite` both say what the path becomes";
+        section.complaints().add(Complaint::new(node.span(), what, "beside `rewrite`"));
+    }
+    let is_of_origin =
+        ["root", "memcached", "stub_status", "closed", "redirect", "respond"].iter().all(|key| !section.has(key));
+    for key in ["strip_prefix", "rewrite"] {
+        if let (false, Some(node)) = (is_of_origin, section.get(key)) {
+            let what = format!("`{key}` is for routes with an origin: it says what that is asked for");
+            section.complaints().add(Complaint::new(node.span(), what, "no origin here"));
+        }
+    }
+    (prefix.is_some() || rewrite.is_some()).then_some(TargetRewrite { stripped_prefix: prefix, target: rewrite })
+}

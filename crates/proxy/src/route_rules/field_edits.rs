@@ -1,0 +1,77 @@
+//! Fields that a route takes out of requests or puts into them. The origin sees them so, and what a response is selected by.
+
+use message::{Field, FieldName, Fields};
+
+use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
+use crate::route_rules::name_patterns::NamePattern;
+
+/// What becomes of the fields of a request.
+#[derive(Clone, Debug, Default)]
+pub struct FieldEdits {
+    /// These go, by names in lower case.
+    pub removed: Vec<NamePattern>,
+    /// These come in place of any of the same name, unless nothing is left of their value.
+    pub set: Vec<FieldLine>,
+    /// These come beside them.
+    pub added: Vec<FieldLine>,
+    /// Each request gets a number of its own in this field, unless a trusted proxy has given it one.
+    pub request_id: Option<FieldLine>,
+}
+
+/// A name and a value.
+#[derive(Clone, Debug)]
+pub struct FieldLine {
+    pub(crate) known: FieldName,
+    pub(crate) name: Box<str>,
+    pub(crate) value: FieldTemplate,
+}
+
+impl FieldLine {
+    pub fn new(name: &str, value: FieldTemplate) -> FieldLine {
+        FieldLine { known: FieldName::classify(name.as_bytes()), name: name.into(), value }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn value(&self) -> &FieldTemplate {
+        &self.value
+    }
+
+    #[inline]
+    pub(crate) fn is_named(&self, field: &Field<'_>) -> bool {
+        let is_same = || field.name_text.eq_ignore_ascii_case(self.name.as_bytes());
+        field.name == self.known && (self.known != FieldName::Other || is_same())
+    }
+}
+
+impl FieldEdits {
+    pub(crate) fn acts(&self) -> bool {
+        let has_lines = !self.set.is_empty() || !self.added.is_empty();
+        has_lines || !self.removed.is_empty() || self.request_id.is_some()
+    }
+
+    /// Edits fields as the source, which is the request as it was, says.
+    pub(crate) fn apply(&self, source: &TemplateSource<'_>, is_from_trusted: bool, fields: &mut Fields) {
+        let has_id = |line: &&FieldLine| is_from_trusted && source.request.fields.iter().any(|it| line.is_named(&it));
+        let request_id = self.request_id.as_ref().filter(|line| !has_id(line));
+        let set = || self.set.iter().chain(request_id);
+        if !self.removed.is_empty() || set().next().is_some() {
+            fields.retain(|field| !set().any(|line| line.is_named(&field)) && !is_removed(&self.removed, &field));
+        }
+        let mut value = Vec::new();
+        for line in set().chain(&self.added) {
+            value.clear();
+            line.value.write(source, &mut value);
+            if !value.is_empty() {
+                fields.push_named(line.name.as_bytes(), &value);
+            }
+        }
+    }
+}
+
+/// Does one of these patterns, in lower case, match the name of a field?
+pub(crate) fn is_removed(patterns: &[NamePattern], field: &Field<'_>) -> bool {
+    !patterns.is_empty() && NamePattern::any(patterns, &field.name_text.to_ascii_lowercase())
+}

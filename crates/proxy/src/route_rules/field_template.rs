@@ -1,0 +1,290 @@
+//! Values with `$variables` in them, by the names that nginx has for them: `https://$host$request_uri`.
+
+use std::io::Write as _;
+
+use message::{FieldName, FieldsView, Request};
+use vcl::Groups;
+
+use crate::client_identity::ClientIdentity;
+use crate::error_note::RequestId;
+use crate::route_rules::cookie_rules;
+
+/// Text and variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldTemplate(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Box<[u8]>),
+    Variable(Variable),
+}
+
+/// What stands behind a `$`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Variable {
+    Host,
+    Scheme,
+    /// Path and query.
+    RequestUri,
+    /// The path alone.
+    Uri,
+    Args,
+    /// `?` where there is a query.
+    IsArgs,
+    RemoteAddress,
+    Method,
+    /// Another one each time that it is asked for.
+    RequestId,
+    /// The name by which a client has been let in.
+    RemoteUser,
+    Field(Box<str>),
+    Cookie(Box<str>),
+    Argument(Box<str>),
+    /// What a group of the route's `path_pattern` matched.
+    Group(usize),
+}
+
+/// What the variables stand for.
+#[derive(Clone, Copy)]
+pub(crate) struct TemplateSource<'a> {
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) client: std::net::IpAddr,
+    pub(crate) user: Option<&'a [u8]>,
+    /// Where the groups of a pattern lie in the path.
+    pub(crate) groups: Option<&'a Groups>,
+}
+
+impl<'a> TemplateSource<'a> {
+    /// A request, and who sent it.
+    #[inline]
+    pub(crate) fn of(request: &'a Request<'a>, client: &ClientIdentity) -> TemplateSource<'a> {
+        TemplateSource { request, client: client.ip, user: None, groups: None }
+    }
+}
+
+impl FieldTemplate {
+    /// The error says which variable there is not.
+    pub fn parse(written: &str) -> Result<FieldTemplate, String> {
+        let (mut pieces, mut rest) = (Vec::new(), written);
+        while let Some(at) = rest.find('$') {
+            push_text(&mut pieces, &rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(behind) = rest.strip_prefix('$') {
+                push_text(&mut pieces, "$");
+                rest = behind;
+                continue;
+            }
+            let (name, behind) = name_at(rest).ok_or_else(|| format!("`${{` is not closed in `{written}`"))?;
+            pieces.push(Piece::Variable(Variable::parse(name)?));
+            rest = behind;
+        }
+        push_text(&mut pieces, rest);
+        Ok(FieldTemplate(pieces))
+    }
+
+    /// The text itself, whatever is in it.
+    pub fn of_text(text: &str) -> FieldTemplate {
+        FieldTemplate(if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.as_bytes().into())] })
+    }
+
+    /// Is something in it that only a `path_pattern` gives?
+    pub fn has_groups(&self) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Variable(Variable::Group(_))))
+    }
+
+    /// Appends the value.
+    #[inline]
+    pub(crate) fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Variable(variable) => variable.write(source, out),
+            }
+        }
+    }
+
+    /// Appends a URL to lead somebody to. What the request says must not become another host: neither by a path that begins with `//`, nor
+    /// behind the host of a template as in `https://example.org$1`.
+    pub(crate) fn write_location(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.write(source, out);
+        let text = match self.0.first() {
+            Some(Piece::Text(text)) => &text[..],
+            _ => b"",
+        };
+        match authority_of(text) {
+            Some(authority) if !authority.is_empty() && !authority.contains(&b'/') => {
+                let behind = from + text.len();
+                if out.get(behind).is_some_and(|byte| !b"/?#".contains(byte)) {
+                    out.insert(behind, b'/');
+                }
+            }
+            Some(_) => {}
+            None => {
+                let slashes = out[from..].iter().take_while(|byte| matches!(byte, b'/' | b'\\')).count();
+                if slashes > 1 {
+                    out.drain(from..from + slashes - 1);
+                    out[from] = b'/';
+                }
+            }
+        }
+    }
+}
+
+/// What of a text that begins a URL is its host and what follows, if it names one.
+fn authority_of(text: &[u8]) -> Option<&[u8]> {
+    let at = text.windows(2).position(|two| two == b"//")?;
+    (at == 0 || text[..at].ends_with(b":")).then(|| &text[at + 2..])
+}
+
+fn push_text(pieces: &mut Vec<Piece>, text: &str) {
+    match pieces.last_mut() {
+        _ if text.is_empty() => {}
+        Some(Piece::Text(before)) => *before = [before, text.as_bytes()].concat().into(),
+        _ => pieces.push(Piece::Text(text.as_bytes().into())),
+    }
+}
+
+/// The name behind a `$`, and what follows. `None`: a brace is not closed.
+fn name_at(text: &str) -> Option<(&str, &str)> {
+    if let Some(braced) = text.strip_prefix('{') {
+        return braced.split_once('}');
+    }
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Some(text.split_at(1));
+    }
+    let len = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    Some(text.split_at(len))
+}
+
+impl Variable {
+    fn parse(name: &str) -> Result<Variable, String> {
+        let named = |prefix: &str| name.strip_prefix(prefix).filter(|rest| !rest.is_empty());
+        Ok(match name {
+            "host" => Variable::Host,
+            "scheme" => Variable::Scheme,
+            "request_uri" => Variable::RequestUri,
+            "uri" => Variable::Uri,
+            "args" | "query_string" => Variable::Args,
+            "is_args" => Variable::IsArgs,
+            "remote_addr" => Variable::RemoteAddress,
+            "request_method" => Variable::Method,
+            "request_id" => Variable::RequestId,
+            "remote_user" => Variable::RemoteUser,
+            _ => match (named("http_"), named("cookie_"), named("arg_"), name.parse()) {
+                (Some(field), ..) => Variable::Field(field.replace('_', "-").into()),
+                (_, Some(cookie), ..) => Variable::Cookie(cookie.into()),
+                (_, _, Some(argument), _) => Variable::Argument(argument.into()),
+                (.., Ok(group @ 0..=9)) => Variable::Group(group),
+                _ => return Err(format!("there is no variable `${name}`")),
+            },
+        })
+    }
+
+    fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
+        let request = source.request;
+        let query = request.query.unwrap_or_default();
+        match self {
+            Variable::Host => out.extend_from_slice(&request.authority.host),
+            Variable::Scheme => out.extend_from_slice(request.scheme.text().as_bytes()),
+            Variable::RequestUri => request.write_target(out),
+            Variable::Uri => out.extend_from_slice(request.path),
+            Variable::Args => out.extend_from_slice(query),
+            Variable::IsArgs if query.is_empty() => {}
+            Variable::IsArgs => out.push(b'?'),
+            Variable::RemoteAddress => _ = write!(out, "{}", source.client.to_canonical()),
+            Variable::Method => out.extend_from_slice(request.method_text),
+            Variable::RequestId => _ = write!(out, "{}", RequestId::next()),
+            Variable::RemoteUser => out.extend_from_slice(source.user.unwrap_or_default()),
+            Variable::Field(name) => out.extend_from_slice(field(request.fields, name).unwrap_or_default()),
+            Variable::Cookie(name) => {
+                out.extend_from_slice(cookie_rules::value_of(request.fields, name.as_bytes()).unwrap_or_default());
+            }
+            Variable::Argument(name) => out.extend_from_slice(argument(query, name.as_bytes()).unwrap_or_default()),
+            Variable::Group(at) => {
+                let group = source.groups.and_then(|groups| groups[*at]);
+                let text = group.and_then(|(from, to)| request.path.get(from..to));
+                out.extend_from_slice(text.unwrap_or_default());
+            }
+        }
+    }
+}
+
+fn field<'a>(fields: FieldsView<'a>, name: &str) -> Option<&'a [u8]> {
+    fields.get_named(FieldName::classify(name.as_bytes()), name.as_bytes())
+}
+
+fn argument<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let is_it = |pair: &&[u8]| pair.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest[0] == b'=');
+    let pair = query.split(|&byte| byte == b'&').find(is_it)?;
+    Some(pair.get(name.len() + 1..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use message::{Authority, Fields, Method, Scheme, TargetForm, Version};
+
+    use super::*;
+    use crate::settings::PathPattern;
+
+    fn written(template: &str, pattern: Option<&str>, path: &str) -> String {
+        let mut fields = Fields::default();
+        fields.push_named(b"X-Lang", b"de");
+        fields.push(FieldName::Cookie, "a=1; sid=xyz");
+        let request = Request {
+            method: Method::Get,
+            method_text: b"GET",
+            version: Version::Http11,
+            form: TargetForm::Origin,
+            scheme: Scheme::Https,
+            authority: Authority::parse(b"a.test", Scheme::Https).unwrap(),
+            path: path.as_bytes(),
+            query: Some(b"p=2&idx=8&id=7"),
+            fields: fields.view(),
+        };
+        let groups = pattern.map(|pattern| PathPattern::new(pattern).unwrap().groups(path.as_bytes()).unwrap());
+        let client = "192.0.2.7".parse().unwrap();
+        let source = TemplateSource { request: &request, client, user: Some(b"ann"), groups: groups.as_ref() };
+        let mut out = Vec::new();
+        FieldTemplate::parse(template).unwrap().write_location(&source, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn variables_stand_for_what_the_request_says() {
+        for (template, expect) in [
+            ("https://$host$request_uri", "https://a.test/a/b?p=2&idx=8&id=7"),
+            ("$scheme://x$uri$is_args$args", "https://x/a/b?p=2&idx=8&id=7"),
+            ("${remote_addr}x $request_method", "192.0.2.7x GET"),
+            ("$http_x_lang-$cookie_sid-$arg_id-$remote_user", "de-xyz-7-ann"),
+            ("cost: 5$$", "cost: 5$"),
+            ("$cookie_none$arg_none$http_none", ""),
+        ] {
+            assert_eq!(written(template, None, "/a/b"), expect, "{template}");
+        }
+        assert_eq!(written("/new/$1/$2.html", Some("^/(.)/(.*)$"), "/a/b"), "/new/a/b.html");
+    }
+
+    #[test]
+    fn no_path_becomes_another_host() {
+        assert_eq!(written("$uri/", None, "//evil.test"), "/evil.test/");
+        assert_eq!(written("$uri", None, "/\\evil.test"), "/evil.test");
+        assert_eq!(written("/$1", Some("^/old/(.*)$"), "/old//evil.test"), "/evil.test");
+        assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old@evil.test"), "https://a.test/@evil.test");
+        assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old.evil.test"), "https://a.test/.evil.test");
+        assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old"), "https://a.test");
+        assert_eq!(written("//cdn.test$uri", None, "/x"), "//cdn.test/x");
+    }
+
+    #[test]
+    fn what_is_no_variable_is_said() {
+        for (template, expect) in [
+            ("$hots", "there is no variable `$hots`"),
+            ("a${host", "`${` is not closed in `a${host`"),
+            ("$", "there is no variable `$`"),
+            ("$http_", "there is no variable `$http_`"),
+        ] {
+            assert_eq!(FieldTemplate::parse(template).unwrap_err(), expect);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A request as the words of its route leave it. What they do not change is borrowed from what came; what they do is written here, in room that
+//! each core uses again and again, so that a hit allocates nothing for it.
+
+use message::{Fields, Request};
+
+/// What is other than it came.
+#[derive(Debug, Default)]
+pub(crate) struct RewrittenRequest {
+    query: Vec<u8>,
+    has_query: bool,
+    fields: Fields,
+    has_fields: bool,
+}
+
+impl RewrittenRequest {
+    /// Nothing is.
+    pub(crate) fn reset(&mut self) {
+        (self.has_query, self.has_fields) = (false, false);
+    }
+
+    /// The query that `write` writes, where it returns true.
+    pub(crate) fn rewrite_query(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.has_query = write(&mut self.query);
+    }
+
+    /// The fields, to be edited; first a copy of those that came.
+    pub(crate) fn fields_of(&mut self, request: &Request<'_>) -> &mut Fields {
+        if !self.has_fields {
+            self.has_fields = true;
+            self.fields.clear();
+            request.fields.iter().for_each(|field| self.fields.push_field(&field));
+        }
+        &mut self.fields
+    }
+
+    /// Is the request another than it came?
+    pub(crate) fn changes_anything(&self) -> bool {
+        self.has_query || self.has_fields
+    }
+
+    /// Makes the request what it is to be. True: its fields are other ones.
+    #[inline]
+    pub(crate) fn put_into<'a>(&'a self, request: &mut Request<'a>) -> bool {
+        if self.has_query {
+            request.query = (!self.query.is_empty()).then_some(&self.query);
+        }
+        if self.has_fields {
+            request.fields = self.fields.view();
+        }
+        self.has_fields
+    }
+}

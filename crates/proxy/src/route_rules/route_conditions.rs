@@ -1,0 +1,66 @@
+//! What a route asks of a request beside its host and the beginning of its path.
+
+use message::{FieldName, Request};
+use vcl::{Groups, Pattern};
+
+use crate::route_rules::name_patterns::NamePattern;
+
+/// Paths of a route, as a regular expression in the syntax of PCRE2. It is held against the path as it was sent.
+#[derive(Debug)]
+pub struct PathPattern {
+    written: Box<str>,
+    pattern: Pattern,
+}
+
+impl PathPattern {
+    /// The error says why it is none.
+    pub fn new(written: &str) -> Result<PathPattern, String> {
+        let pattern = Pattern::checked(written.as_bytes())?;
+        pattern.prepare();
+        Ok(PathPattern { written: written.into(), pattern })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.written
+    }
+
+    /// A path on which the expression reaches its limits is one of them: what guards it must hold.
+    #[inline]
+    pub fn is_match(&self, path: &[u8]) -> bool {
+        self.pattern.is_match(path).unwrap_or(true)
+    }
+
+    /// Where its groups lie in the path.
+    pub fn groups(&self, path: &[u8]) -> Option<Groups> {
+        let mut groups = Groups::default();
+        self.pattern.find(path, 0, false, true, &mut groups).unwrap_or(false).then_some(groups)
+    }
+}
+
+/// A field that a request has to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldCondition {
+    known: FieldName,
+    name: Box<str>,
+    /// What one of its lines has to be. `None`: anything.
+    value: Option<NamePattern>,
+}
+
+impl FieldCondition {
+    pub fn new(name: &str, value: Option<&str>) -> FieldCondition {
+        let known = FieldName::classify(name.as_bytes());
+        FieldCondition { known, name: name.into(), value: value.map(NamePattern::new) }
+    }
+
+    /// Its name in lower case.
+    pub(crate) fn key(&self) -> Box<str> {
+        self.name.to_ascii_lowercase().into()
+    }
+
+    pub(crate) fn fits(&self, request: &Request<'_>) -> bool {
+        match &self.value {
+            None => request.fields.get_named(self.known, self.name.as_bytes()).is_some(),
+            Some(value) => request.fields.get_all_named(self.name.as_bytes()).any(|line| value.is_match(line)),
+        }
+    }
+}

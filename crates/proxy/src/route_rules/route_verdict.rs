@@ -1,0 +1,278 @@
+//! What the words of a route make of a request, before the policy sees it: an answer, or another request.
+//!
+//! In this order: who may ask and which paths are closed, how often, with what body; name and password; what the route answers by itself; then
+//! what the request becomes: its query, its cookies, its fields.
+
+use std::sync::Arc;
+
+use message::{FieldName, Method, Request};
+use rules::{WhyNotStored, credentials};
+use wire::{ReceivedRequest, RequestBody};
+
+use crate::access_log::CacheVerdict;
+use crate::client_identity::ClientIdentity;
+use crate::clock::Moment;
+use crate::core::Core;
+use crate::field_set::FieldSet;
+use crate::forward::passwords::{self, Known};
+use crate::policy::WhyPassed;
+use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
+use crate::route_rules::cookie_rules::CookieVerdict;
+use crate::route_rules::cross_origin::CrossOrigin;
+use crate::route_rules::field_template::TemplateSource;
+use crate::route_rules::own_answer::OwnAnswer;
+use crate::route_rules::rate_table::client_network;
+use crate::route_rules::rewritten_request::RewrittenRequest;
+use crate::route_rules::{Login, RouteRules};
+use crate::route_table::RouteAt;
+use crate::site::Site;
+use crate::transaction::synth::Synth;
+
+/// What the words of a route come to.
+#[derive(Default)]
+pub(crate) struct RouteVerdict {
+    pub(crate) route: Option<RouteAt>,
+    /// What comes before anybody else has a say.
+    pub(crate) first: Option<FirstWord>,
+    /// Past the store, and what is answered is for this client alone.
+    pub(crate) bypass: Option<WhyPassed>,
+    /// It was answered before there was a route.
+    pub(crate) is_settled: bool,
+}
+
+/// What comes first.
+#[derive(Clone)]
+pub(crate) enum FirstWord {
+    Answer(Box<Synth>),
+    /// Name and password are to be verified: the value of Authorization.
+    Verify(Box<[u8]>),
+}
+
+/// A request that is to be ruled on.
+pub(crate) struct RouteQuestion<'a, 'r> {
+    pub(crate) received: &'a ReceivedRequest<'r>,
+    pub(crate) seen: FieldSet,
+    pub(crate) client: &'a ClientIdentity,
+    pub(crate) moment: Moment,
+    /// Included in a page, which was asked for by a client that has been counted.
+    pub(crate) is_part: bool,
+}
+
+impl RouteVerdict {
+    fn answer(route: Option<RouteAt>, synth: Synth) -> RouteVerdict {
+        RouteVerdict { route, first: Some(FirstWord::Answer(Box::new(synth))), ..RouteVerdict::default() }
+    }
+
+    /// Of what is answered before any route.
+    pub(crate) fn settled(synth: Synth) -> RouteVerdict {
+        RouteVerdict { is_settled: true, ..RouteVerdict::answer(None, synth) }
+    }
+}
+
+/// Rules on a request; what it becomes is in `rewritten`.
+#[inline]
+pub(crate) fn of_request(
+    core: &Core,
+    site: &Site,
+    asked: &RouteQuestion<'_, '_>,
+    rewritten: &mut RewrittenRequest,
+) -> RouteVerdict {
+    let request = &asked.received.request;
+    rewritten.reset();
+    let route = site.routes.find(request);
+    if let Some(why) = site.why_refused(request, asked.client, route) {
+        return RouteVerdict::answer(route, why.synth(asked.client));
+    }
+    let Some(at) = route else { return RouteVerdict::default() };
+    let rules = &site.routes.at(at).rules;
+    let ignores_tracking = site.ignores_tracking();
+    let may_act = rules.acts_always()
+        || request.query.is_some() && (rules.query.acts() || ignores_tracking)
+        || asked.seen.has(FieldName::Cookie) && (rules.cookies.acts() || ignores_tracking);
+    match may_act {
+        true => by_rules(core, site, asked, (at, rules), rewritten),
+        false => RouteVerdict { route, ..RouteVerdict::default() },
+    }
+}
+
+fn by_rules(
+    core: &Core,
+    site: &Site,
+    asked: &RouteQuestion<'_, '_>,
+    (at, rules): (RouteAt, &RouteRules),
+    rewritten: &mut RewrittenRequest,
+) -> RouteVerdict {
+    let (request, route) = (&asked.received.request, Some(at));
+    let groups = site.routes.at(at).path_pattern.as_ref().filter(|_| rules.names_groups());
+    let groups = groups.and_then(|pattern| pattern.groups(request.path));
+    let user = rules.access.login.as_ref().and_then(|_| user_of(request));
+    let source =
+        TemplateSource { user: user.as_deref(), groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };
+    if let Some(refused) = refusal(core, asked, rules, &source) {
+        return RouteVerdict::answer(route, refused);
+    }
+    let verify = match rules.access.login.as_ref().map(|login| admits(site, login, request)) {
+        None | Some(Admission::Known) => None,
+        Some(Admission::Unknown(credentials)) => Some(FirstWord::Verify(credentials)),
+        Some(Admission::Nobody(synth)) => return RouteVerdict::answer(route, synth),
+    };
+    if let Some(synth) = own_answer(asked, rules, &source) {
+        // Who is to be told something has to be known first.
+        return match verify {
+            None => RouteVerdict::answer(route, synth),
+            Some(_) => RouteVerdict { route, first: verify, ..RouteVerdict::default() },
+        };
+    }
+    let bypass = rewrite(asked, (rules, site.ignores_tracking()), &source, rewritten);
+    RouteVerdict { route, first: verify, bypass, is_settled: false }
+}
+
+/// Who asks too often, or sends too much.
+fn refusal(
+    core: &Core,
+    asked: &RouteQuestion<'_, '_>,
+    rules: &RouteRules,
+    source: &TemplateSource<'_>,
+) -> Option<Synth> {
+    let now_us = core.clock().at(asked.moment).mono_ms.saturating_mul(1_000);
+    for limit in rules.rate_limits.iter().filter(|_| !asked.is_part) {
+        let who = match &limit.by {
+            None => client_network(asked.client.ip).to_string().into_bytes(),
+            Some(template) => {
+                let mut key = Vec::new();
+                template.write(source, &mut key);
+                // Who has nothing that counts is not counted, as in nginx.
+                if key.is_empty() {
+                    continue;
+                }
+                key
+            }
+        };
+        let who = core.shared.cache.key([&b"rate"[..], limit.zone.as_bytes(), &who]).bits();
+        if let Err(wait_us) = core.shared.rates.take(who, limit.rate, now_us) {
+            core.counters.route_rate_limited.add(1);
+            return Some(Synth::too_often(
+                limit.status,
+                u32::try_from(wait_us.div_ceil(1_000_000)).unwrap_or(u32::MAX),
+            ));
+        }
+    }
+    match (asked.received.body, rules.request_body_bytes_max) {
+        (RequestBody::Length(length), Some(max)) if length > max => Some(Synth::body_too_large_for_route()),
+        (RequestBody::Chunked, Some(_)) => Some(Synth::body_length_wanted()),
+        _ => None,
+    }
+}
+
+enum Admission {
+    Known,
+    Unknown(Box<[u8]>),
+    Nobody(Synth),
+}
+
+fn admits(site: &Site, login: &Login, request: &Request<'_>) -> Admission {
+    let nobody = || Admission::Nobody(Synth::wants_login(&login.realm));
+    let Some(credentials) = request.fields.get(FieldName::Authorization) else { return nobody() };
+    let Some(passwords) = site.passwords_of(&login.file) else { return nobody() };
+    match passwords.known(credentials) {
+        Known::Right => Admission::Known,
+        Known::Nothing => Admission::Unknown(credentials.into()),
+        Known::Wrong => nobody(),
+    }
+}
+
+fn user_of(request: &Request<'_>) -> Option<Vec<u8>> {
+    passwords::user_of(request.fields.get(FieldName::Authorization)?)
+}
+
+/// What the route answers by itself.
+fn own_answer(asked: &RouteQuestion<'_, '_>, rules: &RouteRules, source: &TemplateSource<'_>) -> Option<Synth> {
+    let request = source.request;
+    if rules.answer_fields.cross_origin.is_some() && CrossOrigin::is_preflight(request) {
+        return Some(Synth::preflight());
+    }
+    let answer = rules.answer.as_ref().filter(|answer| !asked.client.is_among(&answer.but_for))?;
+    Some(answer.synth(source))
+}
+
+/// Writes what the request becomes; says whether it goes past the store.
+fn rewrite(
+    asked: &RouteQuestion<'_, '_>,
+    (rules, ignores_tracking): (&RouteRules, bool),
+    source: &TemplateSource<'_>,
+    rewritten: &mut RewrittenRequest,
+) -> Option<WhyPassed> {
+    let (request, seen) = (source.request, asked.seen);
+    let only_reads = matches!(request.method, Method::Get | Method::Head);
+    let ignores_tracking = ignores_tracking && only_reads;
+    if rules.query.acts() || ignores_tracking {
+        if let Some(query) = request.query {
+            rewritten.rewrite_query(|out| rules.query.cut(query, ignores_tracking, out));
+        }
+    }
+    let mut bypass = rules.caching.is_off.then_some(WhyPassed::Route);
+    if only_reads && seen.has(FieldName::Cookie) {
+        let mut cookies = Vec::new();
+        match rules.cookies.judge(request.fields, ignores_tracking, &mut cookies) {
+            CookieVerdict::AsTheyAre => {}
+            CookieVerdict::Bypass => bypass = bypass.or(Some(WhyPassed::Cookie)),
+            CookieVerdict::Cut => {
+                let fields = rewritten.fields_of(request);
+                fields.remove(FieldName::Cookie);
+                if !cookies.is_empty() {
+                    fields.push(FieldName::Cookie, cookies);
+                }
+            }
+        }
+    }
+    if rules.access.login.is_some() {
+        // It was meant for us, and is nobody else's.
+        rewritten.fields_of(request).remove(FieldName::Authorization);
+    }
+    if rules.caching.selects_by_device() {
+        let device = caching_rules::device(request.fields.get(FieldName::UserAgent).unwrap_or_default());
+        let fields = rewritten.fields_of(request);
+        fields.retain(|field| !field.name_text.eq_ignore_ascii_case(DEVICE_FIELD.as_bytes()));
+        fields.push_named(DEVICE_FIELD.as_bytes(), device.as_bytes());
+    }
+    if rules.request_fields.acts() {
+        let is_from_trusted = asked.client.peer_is_trusted;
+        rules.request_fields.apply(source, is_from_trusted, rewritten.fields_of(request));
+    }
+    if bypass.is_none() && only_reads && rules.caching.grant.gives_lifetimes() {
+        let mut left = request.clone();
+        rewritten.put_into(&mut left);
+        bypass = why_personal(&left, rules);
+    }
+    bypass
+}
+
+/// Where the operator says that pages live, nothing has been said of who may have them: whoever brings credentials, or cookies that nobody has
+/// named, is answered by the origin alone.
+fn why_personal(request: &Request<'_>, rules: &RouteRules) -> Option<WhyPassed> {
+    match credentials::of_request(request.fields)? {
+        WhyNotStored::Cookie if rules.cookies.select() => None,
+        WhyNotStored::Cookie => Some(WhyPassed::Cookie),
+        _ => Some(WhyPassed::Credentials),
+    }
+}
+
+impl OwnAnswer {
+    fn synth(&self, source: &TemplateSource<'_>) -> Synth {
+        let (mut text, mut location) = (Vec::new(), Vec::new());
+        if let Some(body) = &self.body {
+            body.write(source, &mut text);
+        }
+        if let Some(target) = &self.location {
+            target.write_location(source, &mut location);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let verdict = if self.status >= 500 { CacheVerdict::Error } else { CacheVerdict::Synth };
+        let synth = Synth::of_route(self.status, verdict, (Arc::clone(&self.kind), text));
+        match (&self.location, self.retry_after) {
+            (Some(_), _) => synth.with_location(location),
+            (None, Some(seconds)) => synth.with_retry_after(seconds),
+            (None, None) => synth,
+        }
+    }
+}

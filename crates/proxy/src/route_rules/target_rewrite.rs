@@ -1,0 +1,73 @@
+//! The path that an origin is asked for, where it is another than the client's. The store, the log and whoever invalidates know the client's
+//! alone: two routes that ask two origins for the same path are two URLs.
+
+use message::Request;
+
+use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
+use crate::route_rules::route_conditions::PathPattern;
+
+/// What becomes of a path.
+#[derive(Clone, Debug, Default)]
+pub struct TargetRewrite {
+    /// The beginning of a path that is cut off, by whole segments.
+    pub stripped_prefix: Option<Box<str>>,
+    /// What stands in place of the path, and of the query where it has a `?`.
+    pub target: Option<FieldTemplate>,
+}
+
+impl TargetRewrite {
+    pub fn acts(&self) -> bool {
+        self.stripped_prefix.is_some() || self.target.is_some()
+    }
+
+    /// Path and query that an origin is asked for. `None`: those of the request. The error: they can be no request-target (RFC 9112 §3.2), for a blank
+    /// or a control would begin another line.
+    pub(crate) fn of(&self, request: &Request<'_>, pattern: Option<&PathPattern>) -> Result<Option<Vec<u8>>, Unsound> {
+        let target = match &self.target {
+            Some(template) => Some(named(template, request, pattern)),
+            None => self.stripped(request),
+        };
+        let is_sound = |byte: &u8| byte.is_ascii_graphic() && *byte != b'#' || *byte >= 0x80;
+        match target {
+            Some(target) if !target.iter().all(is_sound) => Err(Unsound),
+            target => Ok(target),
+        }
+    }
+
+    fn stripped(&self, request: &Request<'_>) -> Option<Vec<u8>> {
+        let prefix = self.stripped_prefix.as_deref()?.trim_end_matches('/').as_bytes();
+        let rest = request.path.strip_prefix(prefix)?;
+        if !rest.is_empty() && !rest.starts_with(b"/") {
+            return None;
+        }
+        let mut target = if rest.is_empty() { b"/".to_vec() } else { rest.to_vec() };
+        push_query(&mut target, request);
+        Some(target)
+    }
+}
+
+/// What would be no request-target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unsound;
+
+fn named(template: &FieldTemplate, request: &Request<'_>, pattern: Option<&PathPattern>) -> Vec<u8> {
+    let groups = pattern.and_then(|pattern| pattern.groups(request.path));
+    let nobody = std::net::Ipv4Addr::UNSPECIFIED.into();
+    let mut target = Vec::new();
+    template.write(&TemplateSource { request, client: nobody, user: None, groups: groups.as_ref() }, &mut target);
+    if !target.starts_with(b"/") {
+        target.insert(0, b'/');
+    }
+    // As in nginx, a template without a query keeps the one that came.
+    if !target.contains(&b'?') {
+        push_query(&mut target, request);
+    }
+    target
+}
+
+fn push_query(target: &mut Vec<u8>, request: &Request<'_>) {
+    if let Some(query) = request.query {
+        target.push(b'?');
+        target.extend_from_slice(query);
+    }
+}

@@ -1,0 +1,303 @@
+//! Which route a request belongs to. The most exact host counts; on it paths by pattern in the order of the file, then the longest path; of
+//! those with the same path the ones that ask for more than a path come first.
+//!
+//! A site may have thousands of routes, and every request asks: hosts and paths are looked up by their texts.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use message::Request;
+
+use crate::settings::{FieldCondition, RouteSettings, Selector};
+
+type TextMap<T> = HashMap<Box<[u8]>, T, foldhash::fast::RandomState>;
+
+/// A route's place in the table of its site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RouteAt(u32);
+
+/// The routes of one configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RouteTable {
+    routes: Vec<RouteSettings>,
+    hosts: TextMap<HostRoutes>,
+    /// By what stands behind the `*`: `.example.org`.
+    wildcards: TextMap<HostRoutes>,
+    anywhere: HostRoutes,
+}
+
+/// Those of one host.
+#[derive(Clone, Debug, Default)]
+struct HostRoutes {
+    /// Whose paths are patterns, in the order of the file.
+    patterns: Vec<RouteAt>,
+    /// Those of `/`.
+    all: Vec<RouteAt>,
+    /// Those of longer paths.
+    prefixes: TextMap<Vec<RouteAt>>,
+    longest_prefix: usize,
+}
+
+impl RouteTable {
+    pub(crate) fn new(routes: Vec<RouteSettings>) -> RouteTable {
+        let mut table = RouteTable { routes, ..RouteTable::default() };
+        table.select_by_conditions();
+        let mut order: Vec<usize> = (0..table.routes.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(table.routes[at].conditions_count()));
+        for at in order {
+            let (route, place) = (&table.routes[at], RouteAt(at as u32));
+            let host = match route.host.as_deref() {
+                None => &mut table.anywhere,
+                Some(host) => match host.strip_prefix('*') {
+                    Some(suffix) => table.wildcards.entry(suffix.as_bytes().into()).or_default(),
+                    None => table.hosts.entry(host.as_bytes().into()).or_default(),
+                },
+            };
+            host.add(route, place);
+        }
+        let all = table.hosts.values_mut().chain(table.wildcards.values_mut()).chain([&mut table.anywhere]);
+        // Of patterns the first that fits counts, whatever else it asks for.
+        all.for_each(|host| host.patterns.sort_by_key(|place| place.0));
+        table
+    }
+
+    /// Where a field says which route answers, the same URL has an answer for each of its values.
+    fn select_by_conditions(&mut self) {
+        let names: Vec<Box<str>> =
+            self.routes.iter().flat_map(|route| &route.fields).map(FieldCondition::key).collect();
+        for name in names {
+            for route in &mut self.routes {
+                let selector = Selector::Field(name.clone());
+                if !route.rules.caching.selected_by.contains(&selector) {
+                    Arc::make_mut(&mut route.rules).caching.selected_by.push(selector);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn at(&self, place: RouteAt) -> &RouteSettings {
+        &self.routes[place.0 as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RouteSettings> {
+        self.routes.iter()
+    }
+
+    /// The route of this request.
+    #[inline]
+    pub(crate) fn find(&self, request: &Request<'_>) -> Option<RouteAt> {
+        self.find_path(request, request.path)
+    }
+
+    /// The route of this request if it were for another path.
+    #[inline]
+    pub(crate) fn find_path(&self, request: &Request<'_>, path: &[u8]) -> Option<RouteAt> {
+        self.find_where(&request.authority.host, path, |place| self.at(*place).conditions_fit(request))
+    }
+
+    #[inline]
+    fn find_where(&self, host: &[u8], path: &[u8], fits: impl Fn(&RouteAt) -> bool) -> Option<RouteAt> {
+        let of = |routes: &HostRoutes| routes.find(&self.routes, path, &fits);
+        if !self.hosts.is_empty()
+            && let Some(found) = self.hosts.get(host).and_then(of)
+        {
+            return Some(found);
+        }
+        if !self.wildcards.is_empty()
+            && let Some(found) = self.beneath(host).find_map(of)
+        {
+            return Some(found);
+        }
+        of(&self.anywhere)
+    }
+
+    /// Which of these is asked for a path on a host, if nothing else is asked of the request.
+    pub(crate) fn place_of(routes: &[RouteSettings], host: &[u8], path: &[u8]) -> Option<usize> {
+        let table = RouteTable::new(routes.to_vec());
+        let asks_nothing = |place: &RouteAt| table.at(*place).conditions_count() == 0;
+        table.find_where(host, path, asks_nothing).map(|place| place.0 as usize)
+    }
+
+    /// Could a request for this host, whatever else it is, belong to a route of which this is true?
+    pub(crate) fn any_of_host(&self, host: &[u8], is_it: impl Fn(&RouteSettings) -> bool) -> bool {
+        let of = self.hosts.get(host).into_iter().chain(self.beneath(host)).chain([&self.anywhere]);
+        of.flat_map(HostRoutes::iter).any(|place| is_it(self.at(place)))
+    }
+
+    /// Those of `*.NAME` for every NAME that the host is beneath, the longest first.
+    fn beneath(&self, host: &[u8]) -> impl Iterator<Item = &HostRoutes> {
+        let dots = host.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
+        dots.filter_map(|at| self.wildcards.get(&host[at..]))
+    }
+}
+
+impl HostRoutes {
+    fn add(&mut self, route: &RouteSettings, place: RouteAt) {
+        let prefix = route.path_prefix.as_bytes();
+        let places = match (&route.path_pattern, prefix) {
+            (Some(_), _) => &mut self.patterns,
+            (None, b"/") => &mut self.all,
+            (None, prefix) => {
+                self.longest_prefix = self.longest_prefix.max(prefix.len());
+                self.prefixes.entry(prefix.into()).or_default()
+            }
+        };
+        places.push(place);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = RouteAt> {
+        self.patterns.iter().chain(&self.all).chain(self.prefixes.values().flatten()).copied()
+    }
+
+    #[inline]
+    fn find(&self, routes: &[RouteSettings], path: &[u8], fits: impl Fn(&RouteAt) -> bool) -> Option<RouteAt> {
+        let matches = |place: &&RouteAt| {
+            let pattern = routes[place.0 as usize].path_pattern.as_ref();
+            pattern.is_some_and(|pattern| pattern.is_match(path)) && fits(place)
+        };
+        if let Some(found) = self.patterns.iter().find(matches) {
+            return Some(*found);
+        }
+        if !self.prefixes.is_empty()
+            && let Some(found) = self.longest(path, &fits)
+        {
+            return Some(found);
+        }
+        self.all.iter().find(|place| fits(place)).copied()
+    }
+
+    /// By whole segments: `/a` is for `/a` and `/a/b`, not for `/ab`; `/a/` for what is beneath it.
+    fn longest(&self, path: &[u8], fits: impl Fn(&RouteAt) -> bool) -> Option<RouteAt> {
+        let is_end = |len: &usize| path[len - 1] == b'/' || path.get(*len).is_none_or(|next| *next == b'/');
+        let ends = (1..=path.len().min(self.longest_prefix)).rev().filter(is_end);
+        ends.filter_map(|len| self.prefixes.get(&path[..len])).flatten().find(|place| fits(place)).copied()
+    }
+}
+
+impl RouteSettings {
+    pub(crate) fn conditions_count(&self) -> usize {
+        usize::from(!self.methods.is_empty()) + self.fields.len()
+    }
+
+    #[inline]
+    pub(crate) fn conditions_fit(&self, request: &Request<'_>) -> bool {
+        (self.methods.is_empty() && self.fields.is_empty()) || self.conditions_hold(request)
+    }
+
+    fn conditions_hold(&self, request: &Request<'_>) -> bool {
+        let is_method = |method: &Box<str>| method.as_bytes() == request.method_text;
+        (self.methods.is_empty() || self.methods.iter().any(is_method))
+            && self.fields.iter().all(|condition| condition.fits(request))
+    }
+
+    /// Which of these routes answers for a path on a host, which is in lower case, if nothing else is asked of a request.
+    pub fn among<'a>(routes: &'a [RouteSettings], host: &[u8], path: &[u8]) -> Option<&'a RouteSettings> {
+        RouteTable::place_of(routes, host, path).map(|at| &routes[at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use message::{Authority, Fields, Method, Scheme, TargetForm, Version};
+
+    use super::*;
+    use crate::settings::{PathPattern, RouteTarget};
+
+    fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
+        let to = RouteSettings::to(RouteTarget::Origin(origin));
+        RouteSettings { host: host.map(str::to_owned), path_prefix: path.to_owned(), ..to }
+    }
+
+    fn by_pattern(pattern: &str, origin: usize) -> RouteSettings {
+        let path_pattern = Some(Arc::new(PathPattern::new(pattern).expect("a pattern")));
+        RouteSettings { path_pattern, ..route(None, "/", origin) }
+    }
+
+    fn asked(routes: &[RouteSettings], method: &str, url: &str, field: Option<(&str, &str)>) -> Option<usize> {
+        let (host, path) = url.split_at(url.find('/').expect("a path"));
+        let mut fields = Fields::default();
+        field.iter().for_each(|(name, value)| fields.push_named(name.as_bytes(), value.as_bytes()));
+        let request = Request {
+            method: Method::classify(method.as_bytes()),
+            method_text: method.as_bytes(),
+            version: Version::Http11,
+            form: TargetForm::Origin,
+            scheme: Scheme::Http,
+            authority: Authority::parse(host.as_bytes(), Scheme::Http).expect("a host"),
+            path: path.as_bytes(),
+            query: None,
+            fields: fields.view(),
+        };
+        let table = RouteTable::new(routes.to_vec());
+        table.find(&request).map(|place| match table.at(place).target {
+            RouteTarget::Origin(origin) => origin,
+            ref other => unreachable!("{other:?}"),
+        })
+    }
+
+    fn check(routes: &[RouteSettings], url: &str, expect: Option<usize>) {
+        assert_eq!(asked(routes, "GET", url, None), expect, "{url}");
+    }
+
+    #[test]
+    fn the_most_exact_host_wins_then_the_longest_path() {
+        let routes = [
+            route(None, "/shared", 1),
+            route(Some("*.b.test"), "/", 2),
+            route(Some("a.test"), "/", 3),
+            route(Some("a.test"), "/img/", 4),
+            route(Some("x.b.test"), "/", 5),
+            route(Some("*.c.b.test"), "/deep/er", 6),
+        ];
+        for (url, expect) in [
+            ("a.test/", Some(3)),
+            ("a.test/img/x.png", Some(4)),
+            ("a.test/img", Some(3)),
+            ("a.test/images", Some(3)),
+            ("x.b.test/", Some(5)),
+            ("y.z.b.test/", Some(2)),
+            ("y.c.b.test/deep/er/x", Some(6)),
+            ("y.c.b.test/deep/erx", Some(2)),
+            ("b.test/", None),
+            ("c.test/shared", Some(1)),
+            ("c.test/shared/a", Some(1)),
+            ("c.test/sharedx", None),
+        ] {
+            check(&routes, url, expect);
+        }
+    }
+
+    #[test]
+    fn patterns_come_first_in_the_order_of_the_file() {
+        let routes =
+            [route(None, "/img", 1), by_pattern(r"\.png$", 2), by_pattern(r"^/img/big", 3), route(None, "/", 4)];
+        for (url, expect) in [("a/img/x", 1), ("a/img/x.png", 2), ("a/img/big.png", 2), ("a/img/big", 3), ("a/x", 4)] {
+            check(&routes, url, Some(expect));
+        }
+    }
+
+    #[test]
+    fn who_asks_for_more_than_a_path_comes_first() {
+        let post = RouteSettings { methods: vec!["POST".into()], ..route(None, "/api", 2) };
+        let condition = FieldCondition::new("X-Beta", Some("y*"));
+        let beta = RouteSettings { fields: vec![condition], ..route(None, "/", 3) };
+        let routes = [route(None, "/api", 1), post, beta, route(None, "/", 4)];
+        let check = |method, url, field, expect| assert_eq!(asked(&routes, method, url, field), Some(expect), "{url}");
+        check("GET", "a/api/x", None, 1);
+        check("POST", "a/api/x", None, 2);
+        check("GET", "a/x", Some(("x-beta", "yes")), 3);
+        check("GET", "a/x", Some(("x-beta", "no")), 4);
+        // A longer path is more exact than a condition.
+        check("GET", "a/api/x", Some(("x-beta", "yes")), 1);
+    }
+
+    #[test]
+    fn thousands_of_routes_are_told_apart() {
+        let mut routes: Vec<_> = (0..3_000).map(|n| route(None, &format!("/s{}/p{n}", n % 7), n)).collect();
+        routes.push(route(None, "/", 9_999));
+        for n in [0, 1, 6, 7, 2_999] {
+            check(&routes, &format!("a/s{}/p{n}/x/y", n % 7), Some(n));
+            check(&routes, &format!("a/s{}/p{n}x", n % 7), Some(9_999));
+        }
+    }
+}

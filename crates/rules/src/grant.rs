@@ -1,0 +1,147 @@
+//! What an operator says of the responses of a route: lifetimes for those that say none, and which of the origin's words do not count.
+//!
+//! It stands beside RFC 9111, not in place of it: without a word here everything is as the two peers said.
+
+use std::sync::Arc;
+
+use message::Status;
+
+/// Beside what the origin says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// How long responses are fresh that do not say so. The first that is for a status counts.
+    pub lifetimes: Arc<[GrantedLifetime]>,
+    /// Where the response does not say it, in seconds (RFC 5861).
+    pub stale_while_revalidate_s: Option<u64>,
+    /// The same.
+    pub stale_if_error_s: Option<u64>,
+    /// Cache-Control, Expires and their kin of the origin are not heard, nor Cache-Control of the client.
+    pub ignores_directives: bool,
+    /// A response with Set-Cookie is stored, without it.
+    pub ignores_set_cookie: bool,
+}
+
+/// How long responses with these statuses are fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrantedLifetime {
+    /// The first and the last of the statuses. `None`: all that say by themselves that the page is there, or has moved for good: 200, 203, 300,
+    /// 301 and 308.
+    pub statuses: Option<(u16, u16)>,
+    pub seconds: u64,
+}
+
+impl GrantedLifetime {
+    fn is_for(&self, status: Status) -> bool {
+        match self.statuses {
+            Some((first, last)) => (first..=last).contains(&status.0),
+            None => matches!(status.0, 200 | 203 | 300 | 301 | 308),
+        }
+    }
+}
+
+impl Grant {
+    /// How long a response with this status is fresh that does not say it.
+    pub fn lifetime_s(&self, status: Status) -> Option<u64> {
+        self.lifetimes.iter().find(|lifetime| lifetime.is_for(status)).map(|lifetime| lifetime.seconds)
+    }
+
+    /// Are there responses that are stored by the operator's word alone? Then nothing has been said of who may have them.
+    pub fn gives_lifetimes(&self) -> bool {
+        !self.lifetimes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use message::{Authority, FieldName, Fields, Method, Request, ResponseHead, Scheme, TargetForm, Version};
+
+    use super::*;
+    use crate::storing::{Exchange, StoreDefaults, Withholding, may_store};
+    use crate::{Facts, WhyNotStored};
+
+    fn judged(
+        grant: &Grant,
+        status: u16,
+        asked: &[(&str, &str)],
+        said: &[(&str, &str)],
+    ) -> Result<Facts, WhyNotStored> {
+        let fields = |all: &[(&str, &str)]| {
+            let mut fields = Fields::default();
+            all.iter().for_each(|(name, value)| fields.push_named(name.as_bytes(), value.as_bytes()));
+            fields
+        };
+        let asked = fields(asked);
+        let request = Request {
+            method: Method::Get,
+            method_text: b"GET",
+            version: Version::Http11,
+            form: TargetForm::Origin,
+            scheme: Scheme::Http,
+            authority: Authority::EMPTY,
+            path: b"/",
+            query: None,
+            fields: asked.view(),
+        };
+        let head = ResponseHead { fields: fields(said), ..ResponseHead::new(Status(status)) };
+        let defaults = StoreDefaults { grant: grant.clone(), ..StoreDefaults::default() };
+        let (response_wall_ms, response_delay_ms) = (1_767_268_800_000, 0);
+        may_store(&Exchange {
+            request: &request,
+            response: head.response(),
+            response_wall_ms,
+            response_delay_ms,
+            defaults: &defaults,
+        })
+    }
+
+    fn granted(statuses: Option<(u16, u16)>, seconds: u64) -> Grant {
+        Grant { lifetimes: [GrantedLifetime { statuses, seconds }].into(), ..Grant::default() }
+    }
+
+    fn lifetime_s(grant: &Grant, status: u16, said: &[(&str, &str)]) -> Option<u64> {
+        judged(grant, status, &[], said).ok().map(|facts| facts.lifetime_ms / 1000)
+    }
+
+    #[test]
+    fn a_lifetime_is_for_responses_that_say_none() {
+        let grant = granted(None, 300);
+        assert_eq!(lifetime_s(&grant, 200, &[]), Some(300));
+        assert_eq!(lifetime_s(&grant, 301, &[]), Some(300));
+        for status in [302, 404, 500, 503] {
+            assert_eq!(lifetime_s(&grant, status, &[]), None, "{status}");
+        }
+        assert_eq!(lifetime_s(&grant, 200, &[("Cache-Control", "max-age=7")]), Some(7));
+        assert_eq!(judged(&grant, 200, &[], &[("Cache-Control", "private")]), Err(WhyNotStored::Private));
+        assert_eq!(judged(&grant, 200, &[], &[("Cache-Control", "no-store")]), Err(WhyNotStored::NoStore));
+        assert_eq!(judged(&grant, 200, &[], &[("Set-Cookie", "a=1")]).is_ok(), false);
+        assert_eq!(lifetime_s(&granted(Some((400, 499)), 5), 404, &[]), Some(5));
+    }
+
+    #[test]
+    fn what_the_origin_says_may_count_for_nothing() {
+        let grant = Grant { ignores_directives: true, ignores_set_cookie: true, ..granted(None, 60) };
+        for value in ["private", "no-store", "no-cache", "max-age=0", "max-age=9999, s-maxage=3"] {
+            assert_eq!(lifetime_s(&grant, 200, &[("Cache-Control", value), ("Expires", "0")]), Some(60), "{value}");
+        }
+        assert_eq!(lifetime_s(&grant, 200, &[("Set-Cookie", "a=1")]), Some(60));
+        assert!(judged(&grant, 200, &[("Cache-Control", "no-store")], &[]).is_ok());
+        // Not for whom a response was made.
+        let login = [("Authorization", "Basic YTph")];
+        assert_eq!(judged(&grant, 200, &login, &[]), Err(WhyNotStored::Authorization));
+        let mut said = Fields::default();
+        said.push(FieldName::SetCookie, "a=1");
+        let defaults = StoreDefaults { share_set_cookie: true, grant, ..StoreDefaults::default() };
+        assert_eq!(Withholding::stored(said.view(), &defaults).view().count(), 0);
+    }
+
+    #[test]
+    fn stale_windows_are_for_responses_that_say_none() {
+        let windows = Grant { stale_while_revalidate_s: Some(10), stale_if_error_s: Some(20), ..granted(None, 60) };
+        let facts = judged(&windows, 200, &[], &[]).unwrap();
+        assert_eq!((facts.stale_while_revalidate_ms, facts.stale_if_error_ms), (10_000, Some(20_000)));
+        let facts = judged(&windows, 200, &[], &[("Cache-Control", "max-age=5, stale-while-revalidate=1")]).unwrap();
+        assert_eq!((facts.stale_while_revalidate_ms, facts.stale_if_error_ms), (1_000, Some(20_000)));
+        let facts = judged(&windows, 200, &[], &[("Cache-Control", "max-age=5, must-revalidate")]).unwrap();
+        assert_eq!((facts.stale_while_revalidate_ms, facts.stale_if_error_ms), (0, None));
+    }
+}
