@@ -8,8 +8,6 @@ use proxy::settings::{
 };
 use tls::Version;
 
-use super::origin_balance::RetryCause;
-
 /// `None`: it redirects to the port of the first listener that speaks TLS.
 pub const LISTEN_MODES: [(&str, Option<ListenMode>); 3] =
     [("accelerate", Some(ListenMode::Accelerate)), ("forward", Some(ListenMode::Forward)), ("redirect", None)];
@@ -47,3 +45,11 @@ pub const MEMCACHED_HASHES: [(&str, MemcachedHash); 2] =
     [("ketama", MemcachedHash::Ketama), ("nginx-consistent", MemcachedHash::NginxConsistent)];
 pub const LONG_KEYS: [(&str, LongKeys); 2] = [("hash", LongKeys::Hash), ("refuse", LongKeys::Refuse)];
 pub const BINARY_KEYS: [(&str, BinaryKeys); 2] = [("base64", BinaryKeys::Base64), ("refuse", BinaryKeys::Refuse)];
+
+/// For which causes another address is asked.
+#[derive(Clone, Copy)]
+pub enum RetryCause {
+    Connect,
+    Timeout,
+    Closed,
+}

@@ -7,7 +7,7 @@ use proxy::settings::{
     BalanceKind, BalanceSettings, HashKey, OriginUrl, ProbeSettings, RetrySettings, StickyCookie, UrlShare,
 };
 
-use super::choices::{RETRY_CAUSES, RETRY_METHODS};
+use super::choices::{RETRY_CAUSES, RETRY_METHODS, RetryCause};
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, is_text, parsed, text};
 use crate::addresses::{parse_origin, show_origin};
@@ -111,7 +111,7 @@ pub fn probe(origin: &mut Section<'_>, host: Option<&str>, urls: &[OriginUrl]) -
             is_one.then(|| path.to_owned())
         })
     });
-    let own_host = section.read("host", super::sections::host_field);
+    let own_host = section.read("host", super::section::host_field);
     let interval = section.read("interval", at_least_10ms).unwrap_or(Duration::from_secs(5));
     let timeout = section.read("timeout", at_least_10ms).unwrap_or(Duration::from_secs(2));
     let window = section.read("window", |node| within(node, 1, 64)).unwrap_or(8);
@@ -163,14 +163,6 @@ fn within(node: Node<'_>, least: u32, most: u32) -> Result<u32, Complaint> {
 
 fn status(node: Node<'_>, least: u16, most: u16) -> Result<u16, Complaint> {
     within(node, least.into(), most.into()).map(|status| status as u16)
-}
-
-/// For which causes another address is asked.
-#[derive(Clone, Copy)]
-pub enum RetryCause {
-    Connect,
-    Timeout,
-    Closed,
 }
 
 enum RetryOn {

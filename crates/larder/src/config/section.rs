@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use message::{Authority, Scheme};
 use proxy::settings::Network;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -427,6 +428,12 @@ pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
 pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
     let number = count(node)?;
     number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
+}
+
+pub fn host_field(node: Node<'_>) -> Result<String, Complaint> {
+    parsed(node, "host", "a Host field: a name or address, with a port if need be", |written| {
+        Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
+    })
 }
 
 /// A text that `parse` understands.

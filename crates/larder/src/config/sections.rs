@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr};
 
 use acme::NameSet;
 use cache::{Admission, DiskFile};
-use message::{Authority, Scheme};
 use proxy::settings::{
     ListenAddress, ListenMode, ListenerSettings, NamePattern, OriginSettings, PolicySettings, ResolverSettings,
     Settings,
@@ -14,7 +13,9 @@ use super::choices::{EVICTIONS, LISTEN_MODES, LOG_FORMATS};
 use super::complaint::Complaint;
 use super::origin_balance;
 use super::route_words::{self, ForAll};
-use super::section::{Node, Section, choice, count, duration, network, parsed, path, size, switch, text, whole};
+use super::section::{
+    Node, Section, choice, count, duration, host_field, network, parsed, path, size, switch, text, whole,
+};
 use crate::acme_plan::AcmeSettings;
 use crate::addresses::{parse_admin, parse_listen};
 use crate::limits::DISK_SENDFILE_MIN;
@@ -144,12 +145,6 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     }
     section.end();
     Some(origin)
-}
-
-pub fn host_field(node: Node<'_>) -> Result<String, Complaint> {
-    parsed(node, "host", "a Host field: a name or address, with a port if need be", |written| {
-        Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
-    })
 }
 
 fn is_empty_list(node: Node<'_>) -> bool {
