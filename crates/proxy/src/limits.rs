@@ -302,7 +302,7 @@ pub(crate) const VERIFICATIONS_WAITING_MAX: usize = 256;
 pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
 
 /// Clients of a forward proxy whose requests are counted.
-pub(crate) const RATE_CLIENTS_MAX: usize = 256 << 10;
+pub(crate) const RATE_CLIENTS_MAX: usize = 64 << 10;
 /// In so many parts, of which one is locked for a request.
 pub(crate) const RATE_SHARDS: usize = 64;
 
