@@ -7,6 +7,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use crate::peer_process::{Running, free_address, wait_for, wait_until_it_listens};
 
@@ -24,6 +25,7 @@ mod tests {
         "REMOTE_USER",
         "PATH_INFO",
         "PATH_TRANSLATED",
+        "HTTP_ACCEPT_ENCODING",
         "HTTP_CONTENT_TYPE",
         "HTTP_CONTENT_LENGTH",
         "HTTP_CONNECTION",
@@ -33,14 +35,18 @@ mod tests {
         "REQUEST_TIME*",
     ];
 
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+
     struct Beside {
         nginx: SocketAddr,
         larder: SocketAddr,
-        _running: [Running; 3],
+        running: [Running; 3],
     }
 
     fn folder() -> PathBuf {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("php-beside-{}", std::process::id()));
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("php-beside-{}-{number}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
         for (name, text) in [
             ("www/index.php", TELL),
@@ -62,6 +68,15 @@ mod tests {
         Running(command.spawn().expect("it is installed: ./setup all"))
     }
 
+    /// Killed, php-fpm would leave its processes behind.
+    impl Drop for Beside {
+        fn drop(&mut self) {
+            let php = &mut self.running[2].0;
+            let _ = Command::new("kill").arg(php.id().to_string()).status();
+            let _ = php.wait();
+        }
+    }
+
     impl Beside {
         fn start() -> Beside {
             let folder = folder();
@@ -74,7 +89,7 @@ mod tests {
                 .expect("nginx is installed: ./setup all");
             let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
             let config = format!(
-                "{user} daemon off; pid {at}/pid; error_log {at}/error.log;\nevents {{ }}\n\
+                "{user} daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;\nevents {{ }}\n\
                  http {{ types {{ text/css css; text/html html; image/jpeg jpg; }} access_log off; client_body_temp_path {at}/b;\n\
                  proxy_temp_path {at}/p; fastcgi_temp_path {at}/f; uwsgi_temp_path {at}/u; scgi_temp_path {at}/s;\n\
                  server {{ listen {nginx}; server_name localhost; root {at}/www; index index.php index.html;\n\
@@ -93,7 +108,7 @@ mod tests {
             let own = started(command.args(["serve", "--config", "larder.toml"]), &folder);
             wait_until_it_listens(nginx);
             wait_until_it_listens(larder);
-            Beside { nginx, larder, _running: [own, peer, php] }
+            Beside { nginx, larder, running: [own, peer, php] }
         }
 
         /// Status and body of either.
