@@ -185,9 +185,8 @@ impl RouteSettings {
     }
 
     fn conditions_hold(&self, request: &Request<'_>) -> bool {
-        let is_method = |method: &Box<str>| method.as_bytes() == request.method_text;
-        (self.methods.is_empty() || self.methods.iter().any(is_method))
-            && self.fields.iter().all(|condition| condition.fits(request))
+        let is_one = self.methods.iter().any(|method| method.as_bytes() == request.method_text);
+        (self.methods.is_empty() || is_one) && self.fields.iter().all(|condition| condition.fits(request))
     }
 
     /// Which of these routes answers for a path on a host, which is in lower case, if nothing else is asked of a request.

@@ -198,7 +198,7 @@ mod tests {
         check("[origin.web]\nurls = \"http://a\"\nkeep_alive = true\n", &["`keep_alive` is for origins with fastcgi"]);
         check(
             "[origin.web]\nurls = \"http://a\"\n[[route]]\norigin = \"web\"\nroot = \"/a\"\n",
-            &["a route has exactly one of origin, root, memcached, stub_status and closed"],
+            &["a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed"],
         );
     }
 }

@@ -57,6 +57,9 @@ pub fn balance(origin: &mut Section<'_>, shares: Vec<UrlShare>) -> BalanceSettin
     }
     let slow_start = origin.read("slow_start", duration).unwrap_or(Duration::ZERO);
     let breaks_circuit = origin.read("circuit_breaker", super::section::switch).unwrap_or(false);
+    // As where nothing is said of any.
+    let says_nothing = shares.iter().all(|share| *share == UrlShare::default());
+    let shares = if says_nothing { Vec::new() } else { shares };
     BalanceSettings { kind, shares, slow_start, breaks_circuit, sticky_cookie: sticky_cookie(origin) }
 }
 

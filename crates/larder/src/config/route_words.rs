@@ -341,9 +341,8 @@ fn target(section: &mut Section<'_>) -> Option<TargetRewrite> {
         let what = "`strip_prefix` and `rewrite` both say what the path becomes";
         section.complaints().add(Complaint::new(node.span(), what, "beside `rewrite`"));
     }
-    let is_of_origin = ["root", "memcached", "stub_status", "closed", "redirect", "respond"]
-        .iter()
-        .all(|key| section.get(key).is_none());
+    let others = ["root", "memcached", "stub_status", "closed", "redirect", "respond"];
+    let is_of_origin = !others.iter().any(|key| section.has(key));
     for key in ["strip_prefix", "rewrite"] {
         if let (false, Some(node)) = (is_of_origin, section.get(key)) {
             let what = format!("`{key}` is for routes with an origin: it says what that is asked for");

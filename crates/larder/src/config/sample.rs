@@ -42,6 +42,10 @@ pub fn text() -> String {
             }
             if let Some(path) = group.shown_at.filter(|_| !is_on(section)) {
                 out.push_str(&format!("#path = \"{path}\" # example\n"));
+                // Another origin speaks FastCGI.
+                if group.beside.is_none() {
+                    out.push_str("#origin = \"site\" # example\n");
+                }
             }
             let keys = group.keys.iter().filter(|key| !key.shown().is_empty());
             keys.for_each(|key| setting(&mut out, key, is_on(section) && group.shown_at.is_none()));

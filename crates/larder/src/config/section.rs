@@ -158,9 +158,17 @@ impl<'a> Section<'a> {
         self.table.get(key)
     }
 
+    /// Is the key there? It is not known by this: who reads it says so.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// A key's value as `reader` understands it; a complaint and `None` if it does not.
     pub fn read<T>(&mut self, key: &'static str, reader: impl FnOnce(Node<'a>) -> Result<T, Complaint>) -> Option<T> {
         let node = self.get(key)?;
+        // What was looked at between two keys is neither's.
+        #[cfg(test)]
+        drop(FORMS.with_borrow_mut(std::mem::take));
         let value = reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
         #[cfg(test)]
         self.note_forms(key);
@@ -174,6 +182,8 @@ impl<'a> Section<'a> {
         mut reader: impl FnMut(Node<'a>) -> Result<T, Complaint>,
     ) -> Option<Vec<T>> {
         let node = self.get(key)?;
+        #[cfg(test)]
+        drop(FORMS.with_borrow_mut(std::mem::take));
         let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
         let values = match node.get_ref() {
             DeValue::Array(items) => items.iter().filter_map(note).collect(),

@@ -500,13 +500,16 @@ larder.toml:4:8: error: the origin `b` has no address
 fn what_comes_later_says_so() {
     check(
         r#"
-tls = true
+[origin.a]
+urls = ["http://127.0.0.1:3000"]
+[[route]]
+mirror = "b"
 "#,
         r#"
-larder.toml:1:1: error: `tls` in the top level is not supported by this version of larder
+larder.toml:4:1: error: `mirror` in [[route]] is not supported by this version of larder
    |
- 1 | tls = true
-   | ^^^ not yet
+ 4 | mirror = "b"
+   | ^^^^^^ not yet
 "#,
     );
 }

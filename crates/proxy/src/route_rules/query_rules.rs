@@ -31,7 +31,7 @@ impl QueryRules {
         let mut left: SmallVec<[&[u8]; PARAMETERS_USUAL]> = SmallVec::new();
         left.extend(query.split(|&byte| byte == b'&').filter(|pair| !self.cuts(name_of(pair), ignores_tracking)));
         if self.sorts {
-            left.sort_by_key(|pair| name_of(pair));
+            left.sort_by_key(name_of);
         }
         out.clear();
         for (at, pair) in left.iter().enumerate() {

@@ -205,10 +205,8 @@ fn rewrite(
     let (request, seen) = (source.request, asked.seen);
     let only_reads = matches!(request.method, Method::Get | Method::Head);
     let ignores_tracking = ignores_tracking && only_reads;
-    if rules.query.acts() || ignores_tracking {
-        if let Some(query) = request.query {
-            rewritten.rewrite_query(|out| rules.query.cut(query, ignores_tracking, out));
-        }
+    if let Some(query) = request.query.filter(|_| rules.query.acts() || ignores_tracking) {
+        rewritten.rewrite_query(|out| rules.query.cut(query, ignores_tracking, out));
     }
     let mut bypass = rules.caching.is_off.then_some(WhyPassed::Route);
     if only_reads && seen.has(FieldName::Cookie) {

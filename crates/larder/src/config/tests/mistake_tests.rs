@@ -14,7 +14,8 @@ fn whole() -> String {
             is_left_out = matches!(line, "[listen.tls]" | "[acme]");
         }
         // An example that tells two routes apart.
-        let is_example = line.ends_with("# example") && !line.starts_with("host = [") && !line.starts_with("path = ");
+        let is_example = line.ends_with("# example")
+            && !["host = [", "path = ", "origin = "].iter().any(|key| line.starts_with(key));
         if !is_left_out && !is_example {
             let text = line.trim_end_matches("# example").trim_end_matches("# required").trim_end();
             out.push_str(&format!("{text}\n"));
