@@ -25,7 +25,7 @@ pub fn of_origin(origin: &mut Section<'_>) -> Option<(Vec<OriginUrl>, FastCgiSet
         for key in OF_FASTCGI {
             if let Some(node) = origin.get(key) {
                 let what = format!("`{key}` is for origins with fastcgi");
-                let complaint = Complaint::new(node.span(), what, "this one speaks HTTP");
+                let complaint = Complaint::new(node.span(), what, "this one speaks HTTP").following_from(&["fastcgi"]);
                 origin
                     .complaints()
                     .add(complaint.suggest("write fastcgi = \"unix:/run/php/php-fpm.sock\" in place of urls"));
@@ -47,7 +47,7 @@ fn settings(origin: &mut Section<'_>) -> FastCgiSettings {
     let endings = origin.read_list("split_path", |node| {
         parsed(node, "end of a script's name", "a dot, then lower-case letters and digits, such as \".php\"", ending)
     });
-    let endings = endings.unwrap_or(ships.endings);
+    let endings = endings.filter(|endings| !endings.is_empty()).unwrap_or(ships.endings);
     FastCgiSettings {
         document_root: origin.read("document_root", |node| {
             parsed(node, "document root", "an absolute path, as the application sees it", |path| {

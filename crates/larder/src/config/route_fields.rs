@@ -112,7 +112,8 @@ fn value(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
     }
 }
 
-pub fn of_requests(section: &mut Section<'_>) -> FieldWords {
+/// `request_id`: the field in which each request gets a number.
+pub fn of_requests(section: &mut Section<'_>, request_id: Option<&str>) -> FieldWords {
     let mut words = FieldWords::default();
     if let Some(mut table) = section.section("request_headers") {
         words.set = lines(&mut table, "set", &NOT_OF_REQUESTS, template);
@@ -120,7 +121,7 @@ pub fn of_requests(section: &mut Section<'_>) -> FieldWords {
         words.removed = removed(&mut table, &NOT_OF_REQUESTS);
         table.end();
     }
-    words.request_id = request_id(section).map(|name| FieldLine::new(&name, random_number()));
+    words.request_id = request_id.map(|name| FieldLine::new(name, random_number()));
     words
 }
 
@@ -128,7 +129,7 @@ fn random_number() -> FieldTemplate {
     FieldTemplate::parse("$request_id").expect("a variable that there is")
 }
 
-pub fn of_answers(section: &mut Section<'_>) -> AnswerFieldWords {
+pub fn of_answers(section: &mut Section<'_>, request_id: Option<&str>) -> AnswerFieldWords {
     let mut words = AnswerFieldWords::default();
     if let Some(mut table) = section.section("response_headers") {
         words.set = lines(&mut table, "set", &NOT_OF_ANSWERS, value);
@@ -141,16 +142,16 @@ pub fn of_answers(section: &mut Section<'_>) -> AnswerFieldWords {
         let usual = SECURITY.iter().map(|(name, value)| FieldLine::new(name, FieldTemplate::of_text(value)));
         replace(&mut words.missing, &usual.collect::<Vec<_>>());
     }
-    if let Some(name) = request_id(section) {
+    if let Some(name) = request_id {
         let variable = format!("${{http_{}}}", name.to_ascii_lowercase().replace('-', "_"));
         let value = FieldTemplate::parse(&variable).expect("a variable that there is");
-        replace(&mut words.set, &[FieldLine::new(&name, value)]);
+        replace(&mut words.set, &[FieldLine::new(name, value)]);
     }
     words
 }
 
 /// `request_id = true`, or the name of the field.
-fn request_id(section: &mut Section<'_>) -> Option<String> {
+pub fn request_id(section: &mut Section<'_>) -> Option<String> {
     let node = section.get("request_id")?;
     match as_switch(node) {
         Some(is_on) => is_on.then(|| REQUEST_ID.to_owned()),

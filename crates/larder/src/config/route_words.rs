@@ -72,6 +72,7 @@ const OF_TARGET: [&str; 2] = ["strip_prefix", "rewrite"];
 
 /// Reads all of them.
 pub fn read(section: &mut Section<'_>) -> RouteWords {
+    let request_id = route_fields::request_id(section);
     RouteWords {
         allowed: section.read_list("allow", network),
         denied: section.read_list("deny", network),
@@ -82,14 +83,14 @@ pub fn read(section: &mut Section<'_>) -> RouteWords {
         target: target(section),
         query: query(section),
         cookies: cookies(section),
-        request_fields: route_fields::of_requests(section),
+        request_fields: route_fields::of_requests(section, request_id.as_deref()),
         lifetimes: lifetimes(section),
         stale_while_revalidate: section.read("stale_while_revalidate", duration),
         stale_if_error: section.read("stale_if_error", duration),
         cache: section.read("cache", cache),
         ignored: ignored(section),
         selected_by: section.read_list("vary_by", selector),
-        answer_fields: route_fields::of_answers(section),
+        answer_fields: route_fields::of_answers(section, request_id.as_deref()),
         cross_origin: route_fields::cross_origin(section),
     }
 }

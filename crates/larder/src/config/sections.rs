@@ -137,7 +137,7 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     origin.tls = super::origin_tls::read(&mut section, &origin.urls);
     origin.http2 = super::origin_protocol::read(&mut section, &origin.urls);
     if section.get("fastcgi").is_none() {
-        section.require("urls", "write urls = [\"http://127.0.0.1:3000\"]");
+        section.require_among("urls", &["urls", "fastcgi"], "write urls = [\"http://127.0.0.1:3000\"]");
     }
     if has_none && section.get("urls").is_some_and(is_empty_list) {
         let span = section.get("urls").map_or(section.span(), |node| node.span());
