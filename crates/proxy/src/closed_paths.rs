@@ -36,7 +36,7 @@ pub(crate) fn means_itself(path: &[u8]) -> bool {
 
 /// What a path may mean to those who are asked for it: as it was sent, decoded before its dots are followed and after. `None` where
 /// it cannot be decoded or leads above the root.
-pub(crate) fn meanings(path: &[u8]) -> Option<[Vec<u8>; 3]> {
+pub(crate) fn meanings(path: &[u8]) -> Option<[Vec<u8>; 4]> {
     let decoded_first = without_dots(&decoded(path)?)?;
     let segments: Option<Vec<Vec<u8>>> = path.split(|&b| b == b'/').map(decoded).collect();
     let mut dots_first: Vec<Vec<u8>> = Vec::new();
@@ -52,7 +52,28 @@ pub(crate) fn meanings(path: &[u8]) -> Option<[Vec<u8>; 3]> {
     if decoded_first.ends_with(b"/") && !dots_first.is_empty() {
         by_segments.push(b'/');
     }
-    Some([path.to_vec(), decoded_first, by_segments])
+    let by_empty_segments = with_empty_segments(&decoded(path)?);
+    Some([path.to_vec(), decoded_first, by_segments, by_empty_segments])
+}
+
+/// As RFC 3986 §5.2.4 and browsers read it: an empty segment is one, which a `..` behind it takes away. Those that are left are one slash.
+fn with_empty_segments(path: &[u8]) -> Vec<u8> {
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in path.strip_prefix(b"/").unwrap_or(path).split(|&b| b == b'/') {
+        match segment {
+            b"." => {}
+            b".." => drop(segments.pop()),
+            plain => segments.push(plain),
+        }
+    }
+    let is_directory = matches!(path.rsplit(|&b| b == b'/').next(), Some(b"" | b"." | b".."));
+    segments.retain(|segment| !segment.is_empty());
+    let mut out = vec![b'/'];
+    out.extend_from_slice(&segments.join(&b'/'));
+    if is_directory && !segments.is_empty() {
+        out.push(b'/');
+    }
+    out
 }
 
 /// Does a path lead above its root in one of its meanings? What an origin makes of that is unknown, so none is asked. Escapes that are
@@ -69,6 +90,11 @@ pub(crate) fn leads_above_root(path: &[u8]) -> bool {
                 false
             }
         }))
+}
+
+/// Is there a segment of dots alone, however it is spelt?
+pub(crate) fn has_dot_segments(path: &[u8]) -> bool {
+    leniently_decoded(path).split(|&b| b == b'/').any(|segment| matches!(segment, b"." | b".."))
 }
 
 /// Empty and `.` segments left out, `..` followed.
@@ -136,6 +162,8 @@ mod tests {
             "/a/%2e%2e/config/x",
             "/./data/",
             "/config%2Fx",
+            "/config//../config/x",
+            "/a/..//config",
             "/a.PHP",
             "/a.php/b",
             "/a.ph%70",

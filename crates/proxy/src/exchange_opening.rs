@@ -84,7 +84,11 @@ fn open_ruled<'a, S: RequestSource>(
 /// Does a program decide what becomes of it? Not where the route itself does.
 fn is_program_s(site: &Site, ruling: &RouteVerdict) -> bool {
     let target = ruling.route.map(|route| site.routes.at(route).target);
-    let is_answered = matches!(ruling.first, Some(FirstWord::Answer(_))) && !ruling.is_settled;
+    let is_answered = match ruling.first {
+        Some(FirstWord::Answer(_)) => !ruling.is_settled,
+        Some(FirstWord::Verify { ref then, .. }) => then.is_some(),
+        None => false,
+    };
     !is_answered && matches!(target, None | Some(RouteTarget::Origin(_)))
 }
 

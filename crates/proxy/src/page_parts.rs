@@ -44,6 +44,8 @@ enum LeftOut {
     Count(u32),
     Address,
     Host,
+    /// Its route does not answer this client.
+    Route,
 }
 
 impl LeftOut {
@@ -54,6 +56,7 @@ impl LeftOut {
             LeftOut::Count(_) => "esi-count",
             LeftOut::Address => "esi-address",
             LeftOut::Host => "esi-host",
+            LeftOut::Route => "esi-route",
         }
     }
 }
@@ -65,6 +68,7 @@ impl fmt::Display for LeftOut {
             LeftOut::Count(parts_max) => write!(f, "ESI: a page includes no more than {parts_max} others"),
             LeftOut::Address => f.write_str("ESI 1.0 <esi:include> invalid src= URL"),
             LeftOut::Host => f.write_str("ESI: parts of this host may not be asked for"),
+            LeftOut::Route => f.write_str("ESI: the route of a part does not answer this client"),
         }
     }
 }
@@ -129,7 +133,15 @@ impl PageParts {
         let (method, method_text, version) = (Method::Get, &b"GET"[..], Version::Http11);
         let form = TargetForm::Origin;
         let part = message::Request { method, method_text, version, form, authority, path, query, ..original };
-        Ok(message::Request { fields: fields.view(), ..part }.to_head())
+        let part = message::Request { fields: fields.view(), ..part };
+        // Under the built-in policy its words are heard where it is received.
+        let route = self.site.routes.find(&part);
+        let has_login = || route.is_some_and(|route| self.site.routes.at(route).rules.access.login.is_some());
+        let is_refused = || self.site.why_refused(&part, &self.client, route).is_some() || has_login();
+        if self.site.vcl.is_some() && is_refused() {
+            return Err(LeftOut::Route);
+        }
+        Ok(part.to_head())
     }
 }
 

@@ -114,7 +114,11 @@ pub(crate) fn judge(
     let routed = Routed { route: ruling.route, backend, is_bypass: ruling.bypass.is_some() };
     let verdict = match ruling.first {
         Some(FirstWord::Answer(synth)) => Verdict::Synth(*synth),
-        Some(FirstWord::Verify(credentials)) => {
+        Some(FirstWord::Verify { credentials, then: Some(synth) }) => {
+            let by = ruling.route.map_or(Door::Forward, Door::Route);
+            Verdict::Admit(Box::new(Unverified { credentials, by, then: Verdict::Synth(*synth) }))
+        }
+        Some(FirstWord::Verify { credentials, then: None }) => {
             let then = answered_by(core, site, received, (seen, client), (target, ruling.bypass));
             let by = ruling.route.map_or(Door::Forward, Door::Route);
             Verdict::Admit(Box::new(Unverified { credentials, by, then }))

@@ -90,19 +90,24 @@ impl RouteRules {
     /// Is there a word about requests, whatever they have?
     fn acts_always(&self) -> bool {
         self.access.guards()
-            || !self.rate_limits.is_empty()
-            || self.request_body_bytes_max.is_some()
+            || self.limits_requests()
             || self.answer.is_some()
             || self.request_fields.acts()
             || self.caching.acts_on_requests()
             || self.answer_fields.cross_origin.is_some()
     }
 
+    /// May a request be refused for how many or how large they are?
+    pub(crate) fn limits_requests(&self) -> bool {
+        !self.rate_limits.is_empty() || self.request_body_bytes_max.is_some()
+    }
+
     /// Is the path's pattern asked for its groups?
     fn names_groups(&self) -> bool {
         let answer = self.answer.iter().flat_map(|answer| [&answer.location, &answer.body]).flatten();
         let lines = self.request_fields.set.iter().chain(&self.request_fields.added).map(|line| line.value());
-        answer.chain(lines).any(FieldTemplate::has_groups)
+        let keys = self.rate_limits.iter().filter_map(|limit| limit.by.as_ref());
+        answer.chain(lines).chain(keys).any(FieldTemplate::has_groups)
     }
 
     /// By what a response is selected beside what it says itself.

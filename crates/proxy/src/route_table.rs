@@ -13,7 +13,7 @@ use crate::settings::{FieldCondition, RouteSettings, Selector};
 type TextMap<T> = HashMap<Box<[u8]>, T, foldhash::fast::RandomState>;
 
 /// A route's place in the table of its site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RouteAt(u32);
 
 /// The routes of one configuration.
@@ -31,6 +31,8 @@ pub(crate) struct RouteTable {
 struct HostRoutes {
     /// Whose paths are patterns, in the order of the file.
     patterns: Vec<RouteAt>,
+    /// Patterns that come behind longer paths.
+    yielding: Vec<RouteAt>,
     /// Those of `/`.
     all: Vec<RouteAt>,
     /// Those of longer paths.
@@ -57,7 +59,10 @@ impl RouteTable {
         }
         let all = table.hosts.values_mut().chain(table.wildcards.values_mut()).chain([&mut table.anywhere]);
         // Of patterns the first that fits counts, whatever else it asks for.
-        all.for_each(|host| host.patterns.sort_by_key(|place| place.0));
+        all.for_each(|host| {
+            host.patterns.sort_by_key(|place| place.0);
+            host.yielding.sort_by_key(|place| place.0);
+        });
         table
     }
 
@@ -97,6 +102,7 @@ impl RouteTable {
 
     #[inline]
     fn find_where(&self, host: &[u8], path: &[u8], fits: impl Fn(&RouteAt) -> bool) -> Option<RouteAt> {
+        let host = without_dot(host);
         let of = |routes: &HostRoutes| routes.find(&self.routes, path, &fits);
         if !self.hosts.is_empty()
             && let Some(found) = self.hosts.get(host).and_then(of)
@@ -120,6 +126,7 @@ impl RouteTable {
 
     /// Could a request for this host, whatever else it is, belong to a route of which this is true?
     pub(crate) fn any_of_host(&self, host: &[u8], is_it: impl Fn(&RouteSettings) -> bool) -> bool {
+        let host = without_dot(host);
         let of = self.hosts.get(host).into_iter().chain(self.beneath(host)).chain([&self.anywhere]);
         of.flat_map(HostRoutes::iter).any(|place| is_it(self.at(place)))
     }
@@ -131,10 +138,17 @@ impl RouteTable {
     }
 }
 
+/// A name with the dot of the root behind it is the same name.
+#[inline]
+fn without_dot(host: &[u8]) -> &[u8] {
+    host.strip_suffix(b".").unwrap_or(host)
+}
+
 impl HostRoutes {
     fn add(&mut self, route: &RouteSettings, place: RouteAt) {
         let prefix = route.path_prefix.as_bytes();
         let places = match (&route.path_pattern, prefix) {
+            (Some(_), _) if route.yields_to_paths => &mut self.yielding,
             (Some(_), _) => &mut self.patterns,
             (None, b"/") => &mut self.all,
             (None, prefix) => {
@@ -146,7 +160,7 @@ impl HostRoutes {
     }
 
     fn iter(&self) -> impl Iterator<Item = RouteAt> {
-        self.patterns.iter().chain(&self.all).chain(self.prefixes.values().flatten()).copied()
+        self.patterns.iter().chain(&self.yielding).chain(&self.all).chain(self.prefixes.values().flatten()).copied()
     }
 
     #[inline]
@@ -162,6 +176,9 @@ impl HostRoutes {
             && let Some(found) = self.longest(path, &fits)
         {
             return Some(found);
+        }
+        if let Some(found) = self.yielding.iter().find(matches) {
+            return Some(*found);
         }
         self.all.iter().find(|place| fits(place)).copied()
     }
@@ -261,6 +278,8 @@ mod tests {
             ("c.test/shared", Some(1)),
             ("c.test/shared/a", Some(1)),
             ("c.test/sharedx", None),
+            ("a.test./img/x.png", Some(4)),
+            ("y.z.b.test./", Some(2)),
         ] {
             check(&routes, url, expect);
         }
@@ -271,6 +290,15 @@ mod tests {
         let routes =
             [route(None, "/img", 1), by_pattern(r"\.png$", 2), by_pattern(r"^/img/big", 3), route(None, "/", 4)];
         for (url, expect) in [("a/img/x", 1), ("a/img/x.png", 2), ("a/img/big.png", 2), ("a/img/big", 3), ("a/x", 4)] {
+            check(&routes, url, Some(expect));
+        }
+    }
+
+    #[test]
+    fn patterns_of_presets_come_behind_paths() {
+        let of_preset = RouteSettings { yields_to_paths: true, ..by_pattern(r"\.pdf$", 2) };
+        let routes = [route(None, "/", 1), of_preset, route(None, "/intern", 3)];
+        for (url, expect) in [("a/x.pdf", 2), ("a/intern/x.pdf", 3), ("a/x", 1)] {
             check(&routes, url, Some(expect));
         }
     }

@@ -196,6 +196,8 @@ pub struct RouteSettings {
     pub path_prefix: String,
     /// In place of a prefix.
     pub path_pattern: Option<Arc<PathPattern>>,
+    /// Its pattern comes behind all paths but `/`: it is a preset's, and somebody who writes a path means that.
+    pub yields_to_paths: bool,
     /// Methods, as they are sent; none: all.
     pub methods: Vec<Box<str>>,
     /// Fields that a request must have.
@@ -220,6 +222,7 @@ impl RouteSettings {
             host: None,
             path_prefix: "/".to_owned(),
             path_pattern: None,
+            yields_to_paths: false,
             methods: Vec::new(),
             fields: Vec::new(),
             target,

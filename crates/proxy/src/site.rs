@@ -69,6 +69,8 @@ pub(crate) struct Site {
     pub(crate) routes: RouteTable,
     /// Some route is not for everybody, or some of its paths are not.
     pub(crate) has_guards: bool,
+    /// Some route has limits of its own for requests.
+    pub(crate) has_limits: bool,
     /// Of the users of routes, a file each.
     logins: Vec<Arc<Passwords>>,
     /// Somewhere on it pages may have parts: Surrogate-Control is said to us, and to nobody behind us.
@@ -86,6 +88,7 @@ impl Site {
         let routes = RouteTable::new(settings.routes.clone());
         let former = previous.map_or(&[][..], |site| &site.logins);
         let (has_guards, logins) = (routes.iter().any(RouteSettings::guards), logins(&routes, former));
+        let has_limits = routes.iter().any(|route| route.rules.limits_requests());
         let pseudonym = format!("{}-{instance}", settings.server_name);
         Site {
             via: format!("{} {pseudonym}", message::Version::Http11.number()),
@@ -98,6 +101,7 @@ impl Site {
             memcached: Arc::new(memcached),
             vcl: previous.and_then(|site| site.vcl.clone()),
             has_guards,
+            has_limits,
             logins,
             is_esi_surrogate: has_parts(settings.esi.pages)
                 || routes.iter().filter_map(|route| route.esi).any(has_parts),
@@ -122,6 +126,7 @@ impl Site {
             codings_asked: site.codings_asked.clone(),
             routes: site.routes.clone(),
             has_guards: site.has_guards,
+            has_limits: site.has_limits,
             logins: site.logins.clone(),
             is_esi_surrogate: site.is_esi_surrogate,
             asks_for_client_certificates: site.asks_for_client_certificates,

@@ -150,17 +150,18 @@ fn judge_new(exchange: &Exchange<'_>) -> Result<Facts, WhyNotStored> {
 fn judge_storable(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> Result<Facts, WhyNotStored> {
     let Exchange { request, response, .. } = *exchange;
     permitted(exchange, policy)?;
-    let Judged { facts, said_lifetime, origin_says_shared } = facts(exchange, policy, arrived);
+    let Judged { facts, said_lifetime, origin_said_lifetime, origin_says_shared } = facts(exchange, policy, arrived);
     let sets_cookie = !exchange.defaults.grant.ignores_set_cookie
         && (credentials::sets_cookie(response.fields) || credentials::sets_cookie(arrived));
     // An operator who gives lifetimes says that pages are for all; not that one is which comes with a cookie for its client.
     let is_for_all = facts.says_shared && (origin_says_shared || !sets_cookie);
     may_be_shared(request, &policy.directives, (sets_cookie, is_for_all))?;
 
+    // RFC 9110 §9.3.3 asks for the origin's own word.
+    if request.method == Method::Post && !origin_said_lifetime {
+        return Err(WhyNotStored::Method);
+    }
     if !said_lifetime {
-        if request.method == Method::Post {
-            return Err(WhyNotStored::Method);
-        }
         // RFC 9111 §3: the last of its conditions.
         if !policy.directives.public && !is_heuristically_cacheable(response.status) {
             return Err(WhyNotStored::NotCacheable);
@@ -233,6 +234,8 @@ struct Judged {
     facts: Facts,
     /// Its lifetime was said, and not guessed.
     said_lifetime: bool,
+    /// By the origin.
+    origin_said_lifetime: bool,
     /// It says itself that others may have it.
     origin_says_shared: bool,
 }
@@ -273,7 +276,8 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> J
         immutable: directives.immutable,
     };
     let origin_says_shared = directives.public || says_lifetime(origin_said_s);
-    Judged { facts, said_lifetime: said_s.is_some(), origin_says_shared }
+    let (said_lifetime, origin_said_lifetime) = (said_s.is_some(), origin_said_s.is_some());
+    Judged { facts, said_lifetime, origin_said_lifetime, origin_says_shared }
 }
 
 /// RFC 9111 §5.1: the first member counts; one that is no number is ignored. A parameter behind the number is not

@@ -33,6 +33,11 @@ pub fn of_origin(origin: &mut Section<'_>) -> Option<(Vec<OriginUrl>, FastCgiSet
         }
         return None;
     }
+    if let Some(node) = origin.get("probe") {
+        let what = "`probe` asks over HTTP/1, and this origin speaks FastCGI";
+        let complaint = Complaint::new(node.span(), what, "it would be down at once");
+        origin.complaints().add(complaint.suggest("leave `probe` out: ejection_failures leaves out who fails"));
+    }
     for key in ["urls", "tls", "http2"] {
         if let Some(node) = origin.get(key) {
             let what = format!("`{key}` and `fastcgi` of one origin");
@@ -184,6 +189,7 @@ mod tests {
             check(&text, &[&format!("`{asked}` cannot be asked over FastCGI")]);
         }
         check(&php("urls = \"http://a\""), &["`urls` and `fastcgi` of one origin"]);
+        check(&php("probe = {}"), &["`probe` asks over HTTP/1, and this origin speaks FastCGI"]);
         check(&php("index = \"index.html\""), &["`index.html` is no script"]);
         check(&php("index = \"../index.php\""), &["`../index.php` is no script"]);
         check(&php("split_path = \"php\""), &["`php` is no end of a script's name"]);

@@ -89,7 +89,7 @@ impl Preset {
     pub fn routes(&self, hosts: &[Option<String>], site: &RouteSettings) -> Vec<RouteSettings> {
         let of = |(conditions, words): &(Conditions, RouteWords)| {
             let rules = words.over(&site.rules, self.name).into();
-            conditions.routes(hosts, &RouteSettings { rules, ..site.clone() })
+            conditions.routes(hosts, &RouteSettings { rules, yields_to_paths: true, ..site.clone() })
         };
         self.paths.iter().flat_map(of).collect()
     }

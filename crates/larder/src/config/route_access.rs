@@ -1,5 +1,6 @@
 //! Who may ask of a route, and how often: `basic_auth` and `rate_limit`.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use proxy::settings::{FieldTemplate, Login, Rate, RateLimit};
@@ -25,6 +26,13 @@ impl RateWords {
     pub fn in_zone(&self, zone: &str) -> RateLimit {
         RateLimit { rate: self.rate, by: self.by.clone(), status: self.status, zone: zone.to_owned() }
     }
+}
+
+/// What tells the limits of a route from those of others: the same after a reload that leaves its conditions as they are.
+pub fn zone(of: &impl std::fmt::Debug) -> String {
+    let mut hasher = DefaultHasher::new();
+    format!("{of:?}").hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// `basic_auth = "FILE"`, or `{ file, realm }`. `false`: none, whatever holds for all routes.

@@ -39,6 +39,18 @@ const NOT_OF_ANSWERS: [&str; 10] = [
     "upgrade",
 ];
 
+/// By which an origin is told who asks; what a client or a route says of it is not sent on.
+const SENT_BY_US: [&str; 8] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "true-client-ip",
+    "x-client-ip",
+];
+
 /// What `security_headers = true` says, where an answer does not: no guessing of types, no frames of other sites, no paths to them.
 const SECURITY: [(&str, &str); 3] = [
     ("X-Content-Type-Options", "nosniff"),
@@ -106,8 +118,12 @@ pub fn template(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
 /// A value that the pattern of a path has no part in.
 fn value(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
     let template = template(node)?;
-    match template.has_groups() {
-        true => Err(Complaint::new(node.span(), "$0 to $9 mean nothing in a field of an answer", "no pattern here")),
+    match template.has_groups() || template.has_user() {
+        true => Err(Complaint::new(
+            node.span(),
+            "$0 to $9 and $remote_user mean nothing in a field of an answer",
+            "nobody knows them there",
+        )),
         false => Ok(template),
     }
 }
@@ -201,6 +217,10 @@ fn check(name: &str, not_these: &[&str]) -> Option<String> {
     }
     let is_it = |other: &&str| other.eq_ignore_ascii_case(name);
     match not_these.iter().find(|other| is_it(other)) {
+        _ if not_these.contains(&"host") && SENT_BY_US.iter().any(is_it) => Some(
+            "origins are told who asks by X-Forwarded-For, X-Forwarded-Proto and Forwarded, which are larder's own"
+                .to_owned(),
+        ),
         Some(&"host") => Some("the Host that an origin gets is `host` of its [origin.NAME]".to_owned()),
         Some(_) => Some(format!("`{name}` is larder's own to write")),
         None => None,

@@ -1,12 +1,13 @@
 //! `[[route]]`: which requests are answered by whom, an origin, the files of a directory or memcached, and the pages for errors.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    ClosedPaths, ErrorClass, ErrorPages, MemcachedSettings, OriginSettings, RootSettings, RouteRules, RouteSettings,
-    RouteTarget, StatusPageSettings,
+    ClosedPaths, ErrorClass, ErrorPages, FieldCondition, MemcachedSettings, OriginSettings, RootSettings, RouteRules,
+    RouteSettings, RouteTarget, StatusPageSettings,
 };
 
 use super::complaint::Complaint;
@@ -15,6 +16,7 @@ use super::fastcgi_section;
 use super::memcached_route;
 use super::nearest::nearest;
 use super::presets::{self, Preset};
+use super::route_access;
 use super::route_match;
 use super::route_words::{self, ForAll, RouteWords};
 use super::section::{Complaints, Node, Section, as_switch, network, parsed, switch, text};
@@ -72,7 +74,26 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         all.pages_spans.resize(all.routes.len(), None);
     }
     check_pages(&all, top.complaints());
+    check_conditions(&all, top);
     all
+}
+
+/// A field by which routes are told apart selects what is stored, and has to be there still when it does.
+fn check_conditions(all: &Routes, top: &Section<'_>) {
+    let names = all.routes.iter().flat_map(|route| &route.fields).map(FieldCondition::name);
+    for name in names.collect::<BTreeSet<_>>() {
+        let is_cookie = name.eq_ignore_ascii_case("cookie");
+        let is_login = name.eq_ignore_ascii_case("authorization")
+            && all.routes.iter().any(|route| route.rules.access.login.is_some());
+        let is_edited = all.routes.iter().any(|route| route.rules.request_fields.changes(name));
+        if is_cookie || is_login || is_edited {
+            let what =
+                format!("routes are told apart by `{name}`, which is changed before a stored response is looked up");
+            let span = top.span().start..top.span().start + 1;
+            let complaint = Complaint::new(span, what, "somewhere in this file");
+            top.complaints().add(complaint.suggest("tell them apart by another field, or leave this one as it is"));
+        }
+    }
 }
 
 /// Every error's page belongs to a route with a root, or nobody would ever see it.
@@ -171,7 +192,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes, for
     check_preset(&mut section, preset);
     let for_all_rules = for_all.words.over(&RouteRules::default(), ALL_ROUTES);
     let beneath = preset.map_or(for_all_rules.clone(), |preset| preset.rules(&for_all_rules));
-    let zone = format!("{hosts:?} {:?} {:?}", conditions.paths, conditions.patterns.first().map(|first| first.text()));
+    let zone = route_access::zone(&(&hosts, &conditions));
     let rules = words.over(&beneath, &zone);
     route_words::check_lifetimes(&mut section, &rules);
     if for_all.has_program {

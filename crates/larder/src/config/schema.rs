@@ -24,12 +24,14 @@ fn table(path: &str) -> Value {
     let mut properties = Map::new();
     if let Some(section) = keys::at(path) {
         for key in section.keys().filter(|key| !matches!(key.kind, ValueKind::Table)) {
-            properties.insert(key.name.to_owned(), property(key));
+            let inner = keys::at(&format!("{path}.{}", key.name)).map(of_section);
+            properties.insert(key.name.to_owned(), property(key, inner.as_ref()));
         }
     }
     for section in SECTIONS.iter().filter(|section| is_in(path, section)) {
         let name = section.path.rsplit('.').find(|word| *word != "NAME").unwrap_or_default();
-        properties.insert(name.to_owned(), of_section(section));
+        // Where a key takes other values beside a table, it has been told of.
+        properties.entry(name.to_owned()).or_insert_with(|| of_section(section));
     }
     if path == "policy" {
         // Taken, with a warning that it changes nothing.
@@ -77,8 +79,9 @@ fn of_section(section: &SectionDefinition) -> Value {
     value
 }
 
-fn property(key: &KeyDefinition) -> Value {
-    let mut value = of_kind(&key.kind);
+/// `inner`: what its table may hold, if it has one.
+fn property(key: &KeyDefinition, inner: Option<&Value>) -> Value {
+    let mut value = of_kind(&key.kind, inner);
     let without = key.without.map_or_else(String::new, |words| format!(" Without it: {words}."));
     let unit = key.unit.map_or_else(String::new, |unit| format!(" In {unit}."));
     let since = key.since;
@@ -100,7 +103,7 @@ fn json_of(literal: &str) -> Option<Value> {
     serde_json::to_value(table.get("x")?).ok()
 }
 
-fn of_kind(kind: &ValueKind) -> Value {
+fn of_kind(kind: &ValueKind, inner: Option<&Value>) -> Value {
     match kind {
         ValueKind::Switch => json!({ "type": "boolean" }),
         ValueKind::Count(min, max) => whole_number(*min, *max),
@@ -111,13 +114,15 @@ fn of_kind(kind: &ValueKind) -> Value {
         ValueKind::Words(words) => json!({ "enum": words() }),
         ValueKind::Text(_) => json!({ "type": "string" }),
         ValueKind::Parameter(_) => json!({ "type": ["string", "number", "boolean"] }),
-        ValueKind::List(inner) => {
-            let one = of_kind(inner);
+        ValueKind::List(items) => {
+            let one = of_kind(items, inner);
             json!({ "anyOf": [one.clone(), { "type": "array", "items": one }] })
         }
-        ValueKind::Either(kinds) => json!({ "anyOf": kinds.iter().map(of_kind).collect::<Vec<_>>() }),
-        ValueKind::Map(_, inner) => json!({ "type": "object", "additionalProperties": of_kind(inner) }),
-        ValueKind::Table => json!({ "type": "object" }),
+        ValueKind::Either(kinds) => {
+            json!({ "anyOf": kinds.iter().map(|kind| of_kind(kind, inner)).collect::<Vec<_>>() })
+        }
+        ValueKind::Map(_, values) => json!({ "type": "object", "additionalProperties": of_kind(values, inner) }),
+        ValueKind::Table => inner.cloned().unwrap_or_else(|| json!({ "type": "object" })),
     }
 }
 

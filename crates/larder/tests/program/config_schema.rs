@@ -46,12 +46,22 @@ fn everything(sample: &str) -> String {
     sample.lines().filter_map(setting).map(|line| line + "\n").collect()
 }
 
+/// Words of routes in the shortest of the forms that they take.
+const SHORT_FORMS: &str = "[origin.web]\nurls = \"http://a\"\n[[route]]\ncookies = \"strip\"\nquery = \"ignore\"\nttl = \"5m\"\n\
+    cors = true\nbasic_auth = \"users\"\nrate_limit = \"10/s\"\nmaintenance = false\ncache = \"force\"\n[[route]]\npath = \"/a\"\n\
+    redirect = \"/b\"\nrate_limit = [\"10/s\", { requests = 100, per = \"1m\" }]\n[[route]]\npath = \"/c\"\nrespond = \"no\"\n";
+
 #[test]
 fn the_schema_takes_the_sample_and_refuses_what_is_wrong() {
     let sample = larder(&["config", "sample"]);
     let on_disk = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/larder.toml"));
-    let good =
-        [sample.clone(), everything(&sample), on_disk.expect("the sample is part of the repository"), String::new()];
+    let good = [
+        sample.clone(),
+        everything(&sample),
+        SHORT_FORMS.to_owned(),
+        on_disk.expect("the sample is part of the repository"),
+        String::new(),
+    ];
     for (file, verdict) in good.iter().zip(verdicts(&good)) {
         assert_eq!(verdict, "", "{file}");
     }
@@ -70,6 +80,8 @@ fn the_schema_takes_the_sample_and_refuses_what_is_wrong() {
         ("[[route]]\nroot = \"/srv\"\nlisting = \"xml\"", "xml"),
         ("[[route]]\nroot = \"/srv\"\nerror_pages = { 404 = 1 }", "1"),
         ("[[route]]\norigin = 3", "3"),
+        ("[[route]]\ncookies = { keeps = [] }", "keeps"),
+        ("[[route]]\nrate_limit = [{ request = 1 }]", "request"),
         ("[limits]\nidle_timeout = \"10 min\"", "10 min"),
         ("[limits]\nconnections_max = 0", "0"),
         ("[limits]\nobject_bytes_max = \"1.5G\"", "1.5G"),

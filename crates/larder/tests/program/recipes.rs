@@ -110,7 +110,7 @@ mod tests {
         }
 
         fn is_hit(&self) -> bool {
-            self.field("cache-status").is_some_and(|status| status.contains("hit"))
+            self.field("cache-status").is_some_and(|status| status.contains("; hit"))
         }
     }
 

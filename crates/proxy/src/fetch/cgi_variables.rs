@@ -113,8 +113,8 @@ impl OriginRequest<'_> {
         if let Some(address) = call.server_address {
             variables.set("SERVER_ADDR", &[text(address).as_bytes()]);
         }
-        // Something stale is refreshed for nobody: then it is us who ask.
-        let ip = self.client.map_or(std::net::Ipv4Addr::LOCALHOST.into(), |client| client.ip);
+        // Something stale is refreshed for nobody, and nobody is let in where some are: least of all as this machine.
+        let ip = self.client.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |client| client.ip);
         variables.set("REMOTE_ADDR", &[text(ip).as_bytes()]);
         let port = self.client.filter(|client| client.peer.ip() == client.ip).map_or(0, |client| client.peer.port);
         variables.set_number("REMOTE_PORT", u64::from(port));

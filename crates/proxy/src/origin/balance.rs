@@ -125,6 +125,20 @@ impl Book {
         (serves || own.is_drained() && !own.is_down_by_probe() && !own.is_ejected(now_ms)).then_some(own)
     }
 
+    /// Is it one that is asked while the others are well? A backup is not while anybody else serves, nor what weighs nothing, nor, where the
+    /// first counts, one behind it.
+    pub fn is_wanted(&self, address: &Arc<Address>, now_ms: u64) -> bool {
+        let Some(at) = self.addresses.iter().position(|known| Arc::ptr_eq(known, address)) else { return false };
+        let share = self.shares[at];
+        let serves = |other: usize| matches!(self.addresses[other].standing(now_ms, 0), Standing::Serves { .. });
+        let comes_before = |other: usize| {
+            let theirs = self.shares[other];
+            let is_first = self.terms.kind == BalanceKind::First && other < at && theirs.is_backup == share.is_backup;
+            theirs.weight > 0 && (share.is_backup && !theirs.is_backup || is_first)
+        };
+        share.weight > 0 && !(0..self.addresses.len()).any(|other| comes_before(other) && serves(other))
+    }
+
     /// Does anybody serve beside these?
     pub fn serves_beside(&self, tried: &[Arc<Address>], now_ms: u64) -> bool {
         let mut weighed = self.addresses.iter().zip(&self.shares).filter(|(_, share)| share.weight > 0);

@@ -234,7 +234,9 @@ impl Origin {
             return self.servers.book().pick(turn, now_ms, call.avoid).is_some_and(|own| Arc::ptr_eq(own, address));
         }
         let serves = matches!(address.standing(now_ms, 0), Standing::Serves { .. });
-        serves && !call.avoid.iter().any(|tried| Arc::ptr_eq(tried, address))
+        serves
+            && self.servers.book().is_wanted(address, now_ms)
+            && !call.avoid.iter().any(|tried| Arc::ptr_eq(tried, address))
     }
 
     /// An idle connection to the address whose turn it is, from whatever core.

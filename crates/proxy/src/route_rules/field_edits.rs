@@ -1,6 +1,7 @@
 //! Fields that a route takes out of requests or puts into them. The origin sees them so, and what a response is selected by.
 
 use message::{Field, FieldName, Fields};
+use rules::conditions::is_condition;
 
 use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
 use crate::route_rules::name_patterns::NamePattern;
@@ -52,13 +53,21 @@ impl FieldEdits {
         has_lines || !self.removed.is_empty() || self.request_id.is_some()
     }
 
+    /// May a field of this name become another, or go?
+    pub fn changes(&self, name: &str) -> bool {
+        let lines = self.set.iter().chain(&self.added).chain(&self.request_id);
+        lines.map(FieldLine::name).any(|own| own.eq_ignore_ascii_case(name))
+            || NamePattern::any(&self.removed, name.to_ascii_lowercase().as_bytes())
+    }
+
     /// Edits fields as the source, which is the request as it was, says.
     pub(crate) fn apply(&self, source: &TemplateSource<'_>, is_from_trusted: bool, fields: &mut Fields) {
         let has_id = |line: &&FieldLine| is_from_trusted && source.request.fields.iter().any(|it| line.is_named(&it));
         let request_id = self.request_id.as_ref().filter(|line| !has_id(line));
         let set = || self.set.iter().chain(request_id);
         if !self.removed.is_empty() || set().next().is_some() {
-            fields.retain(|field| !set().any(|line| line.is_named(&field)) && !is_removed(&self.removed, &field));
+            let goes = |field: &Field<'_>| !is_ours(field.name) && is_removed(&self.removed, field);
+            fields.retain(|field| !set().any(|line| line.is_named(&field)) && !goes(&field));
         }
         let mut value = Vec::new();
         for line in set().chain(&self.added) {
@@ -69,6 +78,24 @@ impl FieldEdits {
             }
         }
     }
+}
+
+/// What frames a message, belongs to one connection, or says what is asked for: no star takes it away.
+fn is_ours(name: FieldName) -> bool {
+    matches!(
+        name,
+        FieldName::Connection
+            | FieldName::ContentLength
+            | FieldName::Expect
+            | FieldName::Host
+            | FieldName::IfRange
+            | FieldName::KeepAlive
+            | FieldName::Range
+            | FieldName::Te
+            | FieldName::TransferEncoding
+            | FieldName::Upgrade
+            | FieldName::Via
+    ) || is_condition(name)
 }
 
 /// Does one of these patterns, in lower case, match the name of a field?

@@ -92,6 +92,11 @@ impl FieldTemplate {
         self.0.iter().any(|piece| matches!(piece, Piece::Variable(Variable::Group(_))))
     }
 
+    /// Is something in it that only a login gives?
+    pub fn has_user(&self) -> bool {
+        self.0.contains(&Piece::Variable(Variable::RemoteUser))
+    }
+
     /// Appends the value.
     #[inline]
     pub(crate) fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
@@ -112,14 +117,20 @@ impl FieldTemplate {
             Some(Piece::Text(text)) => &text[..],
             _ => b"",
         };
+        let is_host = |at: usize| matches!(self.0.get(at), Some(Piece::Variable(Variable::Host)));
+        let begins_with_scheme = matches!(self.0.first(), Some(Piece::Variable(Variable::Scheme)));
         match authority_of(text) {
-            Some(authority) if !authority.is_empty() && !authority.contains(&b'/') => {
+            Some(authority) if !authority.is_empty() && !authority.contains(&b'/') && !is_host(1) => {
                 let behind = from + text.len();
                 if out.get(behind).is_some_and(|byte| !b"/?#".contains(byte)) {
                     out.insert(behind, b'/');
                 }
             }
             Some(_) => {}
+            // Whole URLs are the operator's to write.
+            None if !text.starts_with(b"/") && !begins_with_scheme && !out[from..].starts_with(b"/") => {
+                out.insert(from, b'/');
+            }
             None => {
                 let slashes = out[from..].iter().take_while(|byte| matches!(byte, b'/' | b'\\')).count();
                 if slashes > 1 {
@@ -273,6 +284,9 @@ mod tests {
         assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old@evil.test"), "https://a.test/@evil.test");
         assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old.evil.test"), "https://a.test/.evil.test");
         assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old"), "https://a.test");
+        assert_eq!(written("$1", Some("^/go/(.*)$"), "/go/https://evil.test/"), "/https://evil.test/");
+        assert_eq!(written("https://www.$host$uri", None, "/x"), "https://www.a.test/x");
+        assert_eq!(written("$scheme://$host$uri", None, "/x"), "https://a.test/x");
         assert_eq!(written("//cdn.test$uri", None, "/x"), "//cdn.test/x");
     }
 

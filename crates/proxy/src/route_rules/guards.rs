@@ -100,6 +100,17 @@ impl Site {
         (meant.login.is_some() && meant.login.as_ref() != login).then_some(WhyRefused::Closed)
     }
 
+    /// The same of a script that is to answer, which may belong to another route than what was asked for.
+    pub(crate) fn why_script_refused(
+        &self,
+        request: &Request<'_>,
+        client: &ClientIdentity,
+        (route, path): (Option<RouteAt>, &[u8]),
+    ) -> Option<WhyRefused> {
+        let asked = route.map(|route| self.routes.at(route));
+        if self.has_guards { self.why_meaning_refused(request, client, (asked, path)) } else { None }
+    }
+
     /// Is nobody answered for this path, which means one thing alone?
     pub(crate) fn closes(&self, request: &Request<'_>, path: &[u8]) -> bool {
         self.has_guards && self.is_closed(self.routes.find_path(request, path).map(|route| self.routes.at(route)), path)

@@ -6,10 +6,15 @@ use vcl::{Groups, Pattern};
 use crate::route_rules::name_patterns::NamePattern;
 
 /// Paths of a route, as a regular expression in the syntax of PCRE2. It is held against the path as it was sent.
-#[derive(Debug)]
 pub struct PathPattern {
     written: Box<str>,
     pattern: Pattern,
+}
+
+impl std::fmt::Debug for PathPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.written)
+    }
 }
 
 impl PathPattern {
@@ -50,6 +55,10 @@ impl FieldCondition {
     pub fn new(name: &str, value: Option<&str>) -> FieldCondition {
         let known = FieldName::classify(name.as_bytes());
         FieldCondition { known, name: name.into(), value: value.map(NamePattern::new) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its name in lower case.

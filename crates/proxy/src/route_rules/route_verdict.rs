@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use message::{FieldName, Method, Request};
-use rules::{WhyNotStored, credentials};
+use rules::credentials;
 use wire::{ReceivedRequest, RequestBody};
 
 use crate::access_log::CacheVerdict;
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
+use crate::closed_paths;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::forward::passwords::{self, Known};
@@ -44,8 +45,11 @@ pub(crate) struct RouteVerdict {
 #[derive(Clone)]
 pub(crate) enum FirstWord {
     Answer(Box<Synth>),
-    /// Name and password are to be verified: the value of Authorization.
-    Verify(Box<[u8]>),
+    /// Name and password are to be verified: the value of Authorization. `then`: what the route answers those who are right.
+    Verify {
+        credentials: Box<[u8]>,
+        then: Option<Box<Synth>>,
+    },
 }
 
 /// A request that is to be ruled on.
@@ -83,6 +87,9 @@ pub(crate) fn of_request(
     if let Some(why) = site.why_refused(request, asked.client, route) {
         return RouteVerdict::answer(route, why.synth(asked.client));
     }
+    if let Some(refused) = refused_as_meant(core, site, asked, route) {
+        return RouteVerdict::answer(route, refused);
+    }
     let Some(at) = route else { return RouteVerdict::default() };
     let rules = &site.routes.at(at).rules;
     let ignores_tracking = site.ignores_tracking();
@@ -113,18 +120,34 @@ fn by_rules(
     }
     let verify = match rules.access.login.as_ref().map(|login| admits(site, login, request)) {
         None | Some(Admission::Known) => None,
-        Some(Admission::Unknown(credentials)) => Some(FirstWord::Verify(credentials)),
+        Some(Admission::Unknown(credentials)) => Some(credentials),
         Some(Admission::Nobody(synth)) => return RouteVerdict::answer(route, synth),
     };
     if let Some(synth) = own_answer(asked, rules, &source) {
+        let Some(credentials) = verify else { return RouteVerdict::answer(route, synth) };
         // Who is to be told something has to be known first.
-        return match verify {
-            None => RouteVerdict::answer(route, synth),
-            Some(_) => RouteVerdict { route, first: verify, ..RouteVerdict::default() },
-        };
+        let first = FirstWord::Verify { credentials, then: Some(Box::new(synth)) };
+        return RouteVerdict { route, first: Some(first), ..RouteVerdict::default() };
     }
     let bypass = rewrite(asked, (rules, site.ignores_tracking()), &source, rewritten);
-    RouteVerdict { route, first: verify, bypass, is_settled: false }
+    let first = verify.map(|credentials| FirstWord::Verify { credentials, then: None });
+    RouteVerdict { route, first, bypass, is_settled: false }
+}
+
+/// Limits of routes that the path belongs to in another of its meanings: no spelling is a way round them.
+#[inline]
+fn refused_as_meant(core: &Core, site: &Site, asked: &RouteQuestion<'_, '_>, route: Option<RouteAt>) -> Option<Synth> {
+    let request = &asked.received.request;
+    if !site.has_limits || closed_paths::means_itself(request.path) {
+        return None;
+    }
+    let meanings = closed_paths::meanings(request.path)?;
+    let mut others: Vec<RouteAt> = meanings.iter().filter_map(|path| site.routes.find_path(request, path)).collect();
+    others.sort_unstable();
+    others.dedup();
+    let source = TemplateSource::of(request, asked.client);
+    let others = others.into_iter().filter(|other| Some(*other) != route);
+    others.map(|other| &site.routes.at(other).rules).find_map(|rules| refusal(core, asked, rules, &source))
 }
 
 /// Who asks too often, or sends too much.
@@ -227,6 +250,9 @@ fn rewrite(
         // It was meant for us, and is nobody else's.
         rewritten.fields_of(request).remove(FieldName::Authorization);
     }
+    if rules.caching.selects_by_device() || rules.request_fields.acts() {
+        drop_nominated(request, rewritten);
+    }
     if rules.caching.selects_by_device() {
         let device = caching_rules::device(request.fields.get(FieldName::UserAgent).unwrap_or_default());
         let fields = rewritten.fields_of(request);
@@ -237,7 +263,12 @@ fn rewrite(
         let is_from_trusted = asked.client.peer_is_trusted;
         rules.request_fields.apply(source, is_from_trusted, rewritten.fields_of(request));
     }
-    if bypass.is_none() && only_reads && rules.caching.grant.gives_lifetimes() {
+    // What is written may be answered by a page (RFC 9110 §9.3.3), which is its writer's alone.
+    let is_for_some = rules.caching.grant.gives_lifetimes() || !rules.cookies.bypass.is_empty();
+    if bypass.is_none() && !only_reads && is_for_some {
+        return Some(WhyPassed::Method);
+    }
+    if bypass.is_none() && rules.caching.grant.gives_lifetimes() {
         let mut left = request.clone();
         rewritten.put_into(&mut left);
         bypass = why_personal(&left, rules);
@@ -245,13 +276,40 @@ fn rewrite(
     bypass
 }
 
+/// Tokens of Connection that say something of the connection itself.
+const OF_CONNECTION: [&[u8]; 5] = [b"close", b"keep-alive", b"upgrade", b"te", b"http2-settings"];
+
+/// Takes out the fields that the client says are for one connection alone (RFC 9110 §7.6.1), so that it cannot say so of those that its route puts
+/// in their place.
+fn drop_nominated(request: &Request<'_>, rewritten: &mut RewrittenRequest) {
+    let is_known = |token: &[u8]| OF_CONNECTION.iter().any(|known| token.eq_ignore_ascii_case(known));
+    if request.fields.members(FieldName::Connection).all(is_known) {
+        return;
+    }
+    let fields = rewritten.fields_of(request);
+    let nominated: Vec<Vec<u8>> = fields.view().members(FieldName::Connection).map(<[u8]>::to_vec).collect();
+    let (kept, named): (Vec<_>, Vec<_>) = nominated.into_iter().partition(|token| is_known(token));
+    fields.retain(|field| !named.iter().any(|name| field.name_text.eq_ignore_ascii_case(name)));
+    fields.remove(FieldName::Connection);
+    if !kept.is_empty() {
+        fields.push(FieldName::Connection, kept.join(&b", "[..]));
+    }
+}
+
 /// Where the operator says that pages live, nothing has been said of who may have them: whoever brings credentials, or cookies that nobody has
 /// named, is answered by the origin alone.
 fn why_personal(request: &Request<'_>, rules: &RouteRules) -> Option<WhyPassed> {
-    match credentials::of_request(request.fields)? {
-        WhyNotStored::Cookie if rules.cookies.select() => None,
-        WhyNotStored::Cookie => Some(WhyPassed::Cookie),
-        _ => Some(WhyPassed::Credentials),
+    let (mut has_cookies, mut has_others) = (false, false);
+    for field in request.fields.iter().filter(credentials::is_credential) {
+        match field.name {
+            FieldName::Cookie => has_cookies = !rules.cookies.select(),
+            _ => has_others = true,
+        }
+    }
+    match (has_others, has_cookies) {
+        (true, _) => Some(WhyPassed::Credentials),
+        (false, true) => Some(WhyPassed::Cookie),
+        (false, false) => None,
     }
 }
 

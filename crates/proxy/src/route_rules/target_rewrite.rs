@@ -3,6 +3,7 @@
 
 use message::Request;
 
+use crate::closed_paths;
 use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
 use crate::route_rules::route_conditions::PathPattern;
 
@@ -28,8 +29,10 @@ impl TargetRewrite {
             None => self.stripped(request),
         };
         let is_sound = |byte: &u8| byte.is_ascii_graphic() && *byte != b'#' || *byte >= 0x80;
+        // Dots in what was put together would lead out of what it is confined to.
+        let has_dots = |target: &[u8]| self.target.is_some() && closed_paths::has_dot_segments(path_of(target));
         match target {
-            Some(target) if !target.iter().all(is_sound) => Err(Unsound),
+            Some(target) if !target.iter().all(is_sound) || has_dots(&target) => Err(Unsound),
             target => Ok(target),
         }
     }
@@ -63,6 +66,10 @@ fn named(template: &FieldTemplate, request: &Request<'_>, pattern: Option<&PathP
         push_query(&mut target, request);
     }
     target
+}
+
+fn path_of(target: &[u8]) -> &[u8] {
+    target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }
 
 fn push_query(target: &mut Vec<u8>, request: &Request<'_>) {

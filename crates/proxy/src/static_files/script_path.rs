@@ -52,8 +52,22 @@ pub(super) fn is_source(relative: &[u8], endings: &[String]) -> bool {
         SOURCES.iter().copied().chain(of_scripts()).any(|source| part.eq_ignore_ascii_case(source))
     };
     let mut parts = name.split(|&byte| byte == b'.').skip(1);
-    let ends_included = parts.clone().last().is_some_and(|last| last[..word(last)].eq_ignore_ascii_case(INCLUDED));
+    // What is included, or a copy of that: `a.inc`, `a.inc.bak`; a script for browsers may be called `a.inc.js`.
+    let is_included = |part: &[u8]| part[..word(part)].eq_ignore_ascii_case(INCLUDED);
+    let is_copy =
+        |part: &[u8]| COPIES.iter().any(|copy| part[..word(part)].eq_ignore_ascii_case(copy)) || is_number(part);
+    let ends_included = parts.clone().position(is_included).is_some_and(|at| parts.clone().skip(at + 1).all(is_copy));
     ends_included || parts.any(is_of_source)
+}
+
+/// How editors, tools and people call what they keep of a file.
+const COPIES: [&[u8]; 14] = [
+    b"bak", b"backup", b"old", b"orig", b"save", b"saved", b"swp", b"swo", b"tmp", b"txt", b"gz", b"br", b"zst",
+    b"dist",
+];
+
+fn is_number(part: &[u8]) -> bool {
+    !part.is_empty() && part.iter().all(u8::is_ascii_digit)
 }
 
 /// The first script on the way of the path. `is_file` says of a name whether it is a regular file; `None`: there is nothing, and

@@ -145,6 +145,24 @@ fn what_a_head_says_to_one_client_changes_nothing_for_others() {
 }
 
 #[test]
+fn who_shows_a_key_beside_kept_cookies_is_answered_alone() {
+    let cookies = CookieRules { kept: Some(names(&["lang"])), ..CookieRules::default() };
+    let story = with(RouteRules { cookies, caching: lives(60), ..RouteRules::default() });
+    story.origin([answer(200, &[], "secret"), answer(200, &[], "for all")]);
+    assert_eq!(story.get("/", &["Cookie: lang=de", "X-Api-Key: s"]).body(), "secret");
+    assert_eq!(story.get("/", &["Cookie: lang=de"]).body(), "for all");
+}
+
+#[test]
+fn no_client_takes_out_what_its_route_puts_in() {
+    let request_fields = FieldEdits { set: vec![line("X-Tenant", "a")], ..FieldEdits::default() };
+    let story = with(RouteRules { request_fields, ..RouteRules::default() });
+    story.origin([fresh(60, "page")]);
+    let reply = story.get("/", &["Connection: X-Tenant, X-Own", "X-Own: 1"]);
+    assert_eq!((reply.asked_with("x-tenant"), reply.asked_with("x-own")), (Some("a"), None));
+}
+
+#[test]
 fn cookies_that_are_kept_select_the_page() {
     let cookies = CookieRules { kept: Some(names(&["lang"])), ..CookieRules::default() };
     let story = with(RouteRules { cookies, caching: lives(60), ..RouteRules::default() });
@@ -347,6 +365,33 @@ fn only_who_shows_a_name_and_its_password_is_answered() {
 }
 
 #[test]
+fn what_a_route_answers_itself_is_for_its_users() {
+    let folder = TestFolder::new("story-login-answer");
+    let answer = OwnAnswer {
+        status: 200,
+        location: None,
+        body: Some(FieldTemplate::parse("for $remote_user").unwrap()),
+        kind: "text/plain".into(),
+        retry_after: None,
+        but_for: Vec::new(),
+    };
+    let story = with(RouteRules { answer: Some(answer), ..users(&folder) });
+    assert_eq!(story.get("/", &[]).status(), 401);
+    // The first time it has to be verified, and then it is known.
+    for _ in 0..2 {
+        assert_eq!(story.get("/", &[ANN]).body(), "for ann");
+    }
+}
+
+#[test]
+fn what_is_written_is_answered_to_its_writer_alone() {
+    let story = with(RouteRules { caching: lives(60), ..RouteRules::default() });
+    story.origin([answer(200, &["Content-Location: /"], "for ann"), answer(200, &[], "for all")]);
+    assert_eq!(story.ask("POST /", &["Cookie: sid=ann"], "x").body(), "for ann");
+    assert_eq!(story.get("/", &[]).body(), "for all");
+}
+
+#[test]
 fn a_password_of_a_route_goes_no_further_and_its_pages_are_stored() {
     let folder = TestFolder::new("story-login-store");
     let story = with(RouteRules { caching: lives(60), ..users(&folder) });
@@ -396,7 +441,16 @@ fn no_spelling_is_a_way_round_a_guard() {
         settings.routes.push(admin);
     });
     story.origin([fresh(60, "page")]);
-    for path in ["/admin", "/admin/x", "/%61dmin", "//admin", "/x/../admin/y", "/x/%2e%2e/admin", "/./admin"] {
+    for path in [
+        "/admin",
+        "/admin/x",
+        "/%61dmin",
+        "//admin",
+        "/x/../admin/y",
+        "/x/%2e%2e/admin",
+        "/./admin",
+        "/admin//../admin",
+    ] {
         let reply = story.get(path, &[]);
         assert_eq!((reply.status(), reply.asked().len()), (403, 0), "{path}");
     }
@@ -426,6 +480,20 @@ fn who_asks_too_often_is_told_when_to_come_again() {
         (of("X-Key: a"), of("X-Key: b"), of("X-Other: c")),
         (vec![200, 200, 429], vec![200, 200, 429], vec![200; 3])
     );
+}
+
+#[test]
+fn no_spelling_is_a_way_round_a_limit() {
+    let story = Story::with(|settings| {
+        let rate = Rate { period_us: 1_000_000, burst: 1 };
+        let limit = RateLimit { rate, by: None, status: 429, zone: "login".into() };
+        let rules = Arc::new(RouteRules { rate_limits: vec![limit], ..RouteRules::default() });
+        let login = RouteSettings { path_prefix: "/login".to_owned(), rules, ..settings.routes[0].clone() };
+        settings.routes.push(login);
+    });
+    story.origin([fresh(60, "page")]);
+    let statuses = ["/login", "/%6cogin", "//login", "/a/../login", "/a"].map(|path| story.get(path, &[]).status());
+    assert_eq!(statuses, [200, 429, 429, 429, 200]);
 }
 
 #[test]

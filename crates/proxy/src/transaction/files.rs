@@ -9,6 +9,7 @@ use rules::media_range;
 
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::AnswerPlan;
+use crate::route_rules::guards::WhyRefused;
 use crate::settings::{Listing, RootSettings, RouteTarget};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
@@ -40,11 +41,23 @@ enum Sought {
     Script(Arc<ScriptPath>),
 }
 
-/// The origin of the root is to be asked. A closed path stays closed whatever stands behind it.
+/// The origin of the root is to be asked. What guards a script holds whatever stands behind it, and for a directory that it answers for.
 fn run_script(tx: &mut Transaction, script: Arc<ScriptPath>, is_lookup: bool) -> Step {
-    let path = FilePath { relative: script.relative.clone(), is_directory: false };
-    if tx.site.closes(&tx.head.request(), &path.canonical()) {
-        return Step::Synth(Synth::closed());
+    let path = FilePath { relative: script.relative.clone(), is_directory: false }.canonical();
+    let request = tx.head.request();
+    // The script that answers for what is no file is asked for everywhere.
+    let is_front = tx.site.route_of(tx.routed).is_some_and(|route| match route.target {
+        RouteTarget::Root(root) => {
+            tx.site.files.roots[root].fallback.as_deref().is_some_and(|it| it.as_bytes() == path)
+        }
+        _ => false,
+    });
+    let refused = match is_front {
+        true => tx.site.closes(&request, &path).then_some(WhyRefused::Closed),
+        false => tx.site.why_script_refused(&request, &tx.client, (tx.routed.route, &path)),
+    };
+    if let Some(why) = refused {
+        return Step::Synth(why.synth(&tx.client));
     }
     tx.script = Some(script);
     if is_lookup { Step::Lookup } else { Step::Pass }

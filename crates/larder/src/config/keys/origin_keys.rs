@@ -22,6 +22,7 @@ pub const ORIGIN: &[KeyDefinition] = &[
         )),
         "Where its servers are. One that fails is left out for a while; a backup is only asked when no other serves. docs/origins.md",
     )
+    .without("`fastcgi` says it")
     .required("[\"http://127.0.0.1:3000\"]"),
     key(V0_1, "host", Text("a name or an address, with a port if need be"), "The Host field that the origin gets.")
         .without("the client's")
