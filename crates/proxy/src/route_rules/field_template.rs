@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::settings::PathPattern;
 
-    fn written(template: &str, pattern: Option<&str>, path: &str) -> String {
+    fn made(template: &str, pattern: Option<&str>, path: &str, is_location: bool) -> String {
         let mut fields = Fields::default();
         fields.push_named(b"X-Lang", b"de");
         fields.push(FieldName::Cookie, "a=1; sid=xyz");
@@ -257,8 +257,16 @@ mod tests {
         let client = "192.0.2.7".parse().unwrap();
         let source = TemplateSource { request: &request, client, user: Some(b"ann"), groups: groups.as_ref() };
         let mut out = Vec::new();
-        FieldTemplate::parse(template).unwrap().write_location(&source, &mut out);
+        let template = FieldTemplate::parse(template).unwrap();
+        match is_location {
+            true => template.write_location(&source, &mut out),
+            false => template.write(&source, &mut out),
+        }
         String::from_utf8(out).unwrap()
+    }
+
+    fn written(template: &str, pattern: Option<&str>, path: &str) -> String {
+        made(template, pattern, path, true)
     }
 
     #[test]
@@ -271,7 +279,7 @@ mod tests {
             ("cost: 5$$", "cost: 5$"),
             ("$cookie_none$arg_none$http_none", ""),
         ] {
-            assert_eq!(written(template, None, "/a/b"), expect, "{template}");
+            assert_eq!(made(template, None, "/a/b", false), expect, "{template}");
         }
         assert_eq!(written("/new/$1/$2.html", Some("^/(.)/(.*)$"), "/a/b"), "/new/a/b.html");
     }
