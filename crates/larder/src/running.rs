@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cache::Disk;
 use parking_lot::Mutex;
 use proxy::memcached_gateway::connections_of_core_max;
-use proxy::settings::{ListenAddress, ListenMode};
+use proxy::settings::{ListenAddress, ListenMode, RouteSettings, RouteTarget};
 use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
 use proxy::{Moment, wall_now_ms};
 use tls::Certificate;
@@ -304,8 +304,9 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
 
 fn warn_of_plan(plan: &Plan) {
     plan.warnings().iter().for_each(|warning| say!("warning: {warning}"));
-    if plan.vcl_file.is_some() && !plan.settings.routes.is_empty() {
-        say!("warning: a VCL decides, so --origin, --root, [origin.NAME] and [[route]] are not used");
+    let leads_to_origin = |route: &RouteSettings| matches!(route.target, RouteTarget::Origin(_));
+    if plan.vcl_file.is_some() && plan.settings.routes.iter().any(leads_to_origin) {
+        say!("warning: a VCL decides whom it asks, so --origin and [origin.NAME] are not used");
     }
     for root in plan.settings.roots.iter().filter(|root| !root.directory.is_dir()) {
         say!("warning: the root {} is no directory; requests for it fail until it is one", root.directory.display());
