@@ -35,7 +35,7 @@ use crate::origin::{CoreHandle, SharedConnections};
 use crate::prober::Probes;
 use crate::records::RecordSink;
 use crate::route_rules::rate_table::RateTable;
-use crate::route_rules::rewritten_request::RewrittenRequest;
+use crate::route_rules::rewritten_request::{IdleRoom, RewritingRoom};
 use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
@@ -155,8 +155,8 @@ pub(crate) struct Core {
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
     pub(crate) clock: Cell<Clock>,
-    /// What the words of a route make of the request that is being opened.
-    pub(crate) rewritten: RefCell<RewrittenRequest>,
+    /// Room for what the words of a route make of a request.
+    rewritten: IdleRoom,
     pub(crate) site: RefCell<Arc<Site>>,
     pub(crate) draining: Cell<bool>,
     /// After this the core ends, whatever its tasks are doing.
@@ -194,7 +194,7 @@ impl Core {
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
-            rewritten: RefCell::default(),
+            rewritten: Cell::default(),
             draining: Cell::new(false),
             hard_end_ms: Cell::new(u64::MAX),
             listeners_open: Cell::new(0),
@@ -248,6 +248,12 @@ impl Core {
     #[inline]
     pub(crate) fn now(&self) -> cache::Now {
         self.clock.get().at(Moment::now())
+    }
+
+    /// Room for what the words of its route make of a request.
+    #[inline]
+    pub(crate) fn room_to_rewrite(&self) -> RewritingRoom<'_> {
+        RewritingRoom::of(&self.rewritten)
     }
 
     #[inline]

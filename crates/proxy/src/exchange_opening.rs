@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use wire::ReceivedRequest;
 
+use crate::asker::Asker;
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::core::Core;
@@ -17,7 +18,7 @@ use crate::instant_hit;
 use crate::parsed_request::ParsedRequest;
 use crate::receive::{self, OfScripts, Received, Verdict};
 use crate::request_source::{Opened, RequestSource};
-use crate::route_rules::rewritten_request::RewrittenRequest;
+use crate::route_rules::rewritten_request::RewritingRoom;
 use crate::route_rules::route_verdict::{self, FirstWord, RouteQuestion, RouteVerdict};
 use crate::settings::RouteTarget;
 use crate::site::Site;
@@ -35,50 +36,47 @@ pub(crate) fn open<S: RequestSource>(
     core.counters.requests.add(1);
     let site = core.site_ref();
     let asker = source.asker();
-    let mut received = received;
-    if asker.asks_proxy() {
-        let found = admission::run(core, &site, &mut received, asker.peer);
-        return begin(core, source, &site, &received, (found, moment));
-    }
     let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
-    receive::at_origin(&mut received.request, rewritten.as_ref());
-    let (seen, client) = match site.vcl {
-        None => receive::who_asks(&site, &mut received, asker.peer),
-        Some(_) => receive::who_asks_program(&site, &received, asker.peer),
-    };
-    let settled = receive::settled(core, &asker, &received.request);
-    // Room that is used again; a request of a part is ruled on elsewhere, and not meanwhile.
-    let mut room = core.rewritten.take();
-    let ruling = match settled {
-        Some(synth) => RouteVerdict::settled(synth),
-        None => {
-            let asked = RouteQuestion { received: &received, seen, client: &client, moment, is_part: false };
-            route_verdict::of_request(core, &site, &asked, &mut room)
+    let mut room = core.room_to_rewrite();
+    let mut received = received;
+    let found = match asker.asks_proxy() {
+        true => admission::run(core, &site, &mut received, asker.peer),
+        false => {
+            receive::at_origin(&mut received.request, rewritten.as_ref());
+            let (mut seen, client, ruling) = ruled(core, &site, &asker, (&mut received, moment), &mut room);
+            if room.rewritten().is_some_and(|room| room.put_into(&mut received.request)) {
+                seen = FieldSet::of(received.request.fields);
+            }
+            if let Some(program) = site.vcl.clone().filter(|_| is_program_s(&site, &ruling)) {
+                return program_request::open(core, source, &received, program, ((seen, client, ruling), moment));
+            }
+            receive::judge(core, &site, &received, (seen, client), ruling)
         }
     };
-    let opened = open_ruled(core, source, &site, (received, &room), (seen, client, ruling), moment);
-    core.rewritten.replace(room);
-    opened
+    begin(core, source, &site, &received, (found, moment))
 }
 
-/// The same when the words of its route have been heard.
+/// Who asks a server, and what the words of the route say of that.
 #[inline]
-fn open_ruled<'a, S: RequestSource>(
-    core: &Rc<Core>,
-    source: &mut S,
-    site: &Arc<Site>,
-    (mut received, room): (ReceivedRequest<'a>, &'a RewrittenRequest),
-    (mut seen, client, ruling): (FieldSet, ClientIdentity, RouteVerdict),
-    moment: Moment,
-) -> Opened {
-    if room.put_into(&mut received.request) {
-        seen = FieldSet::of(received.request.fields);
-    }
-    if let Some(program) = site.vcl.clone().filter(|_| is_program_s(site, &ruling)) {
-        return program_request::open(core, source, &received, program, ((seen, client, ruling), moment));
-    }
-    let found = receive::judge(core, site, &received, (seen, client), ruling);
-    begin(core, source, site, &received, (found, moment))
+fn ruled(
+    core: &Core,
+    site: &Site,
+    asker: &Asker<'_>,
+    (received, moment): (&mut ReceivedRequest<'_>, Moment),
+    room: &mut RewritingRoom<'_>,
+) -> (FieldSet, ClientIdentity, RouteVerdict) {
+    let (seen, client) = match site.vcl {
+        None => receive::who_asks(site, received, asker.peer),
+        Some(_) => receive::who_asks_program(site, received, asker.peer),
+    };
+    let ruling = match receive::settled(core, asker, &received.request) {
+        Some(synth) => RouteVerdict::settled(synth),
+        None => {
+            let asked = RouteQuestion { received, seen, client: &client, moment, is_part: false };
+            route_verdict::of_request(core, site, &asked, room)
+        }
+    };
+    (seen, client, ruling)
 }
 
 /// Does a program decide what becomes of it? Not where the route itself does.

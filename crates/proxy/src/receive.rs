@@ -112,18 +112,21 @@ pub(crate) fn judge(
         _ => None,
     };
     let routed = Routed { route: ruling.route, backend, is_bypass: ruling.bypass.is_some() };
-    let verdict = match ruling.first {
-        Some(FirstWord::Answer(synth)) => Verdict::Synth(*synth),
-        Some(FirstWord::Verify { credentials, then: Some(synth) }) => {
-            let by = ruling.route.map_or(Door::Forward, Door::Route);
-            Verdict::Admit(Box::new(Unverified { credentials, by, then: Verdict::Synth(*synth) }))
-        }
-        Some(FirstWord::Verify { credentials, then: None }) => {
-            let then = answered_by(core, site, received, (seen, client), (target, ruling.bypass));
+    let (answer, credentials) = match ruling.first {
+        None => (None, None),
+        Some(FirstWord::Answer(synth)) => (Some(synth), None),
+        Some(FirstWord::Verify { credentials, then }) => (then, Some(credentials)),
+    };
+    let then = match answer {
+        Some(synth) => Verdict::Synth(*synth),
+        None => answered_by(core, site, received, (seen, client), (target, ruling.bypass)),
+    };
+    let verdict = match credentials {
+        None => then,
+        Some(credentials) => {
             let by = ruling.route.map_or(Door::Forward, Door::Route);
             Verdict::Admit(Box::new(Unverified { credentials, by, then }))
         }
-        None => answered_by(core, site, received, (seen, client), (target, ruling.bypass)),
     };
     Received { verdict, seen, client, routed }
 }

@@ -17,6 +17,7 @@ pub(crate) mod cross_origin;
 pub(crate) mod field_edits;
 pub(crate) mod field_template;
 pub(crate) mod guards;
+pub(crate) mod heeds;
 pub(crate) mod known_names;
 pub(crate) mod name_patterns;
 pub(crate) mod own_answer;
@@ -87,16 +88,6 @@ pub struct RateLimit {
 }
 
 impl RouteRules {
-    /// Is there a word about requests, whatever they have?
-    fn acts_always(&self) -> bool {
-        self.access.guards()
-            || self.limits_requests()
-            || self.answer.is_some()
-            || self.request_fields.acts()
-            || self.caching.acts_on_requests()
-            || self.answer_fields.cross_origin.is_some()
-    }
-
     /// May a request be refused for how many or how large they are?
     pub(crate) fn limits_requests(&self) -> bool {
         !self.rate_limits.is_empty() || self.request_body_bytes_max.is_some()

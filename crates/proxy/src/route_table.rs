@@ -8,6 +8,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use message::Request;
 
+use crate::route_rules::heeds::Heeds;
 use crate::settings::{FieldCondition, RouteSettings, Selector};
 
 type TextMap<T> = HashMap<Box<[u8]>, T, foldhash::fast::RandomState>;
@@ -20,6 +21,8 @@ pub(crate) struct RouteAt(u32);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteTable {
     routes: Vec<RouteSettings>,
+    /// What the words of each look at.
+    heeds: Vec<Heeds>,
     hosts: TextMap<HostRoutes>,
     /// By what stands behind the `*`: `.example.org`.
     wildcards: TextMap<HostRoutes>,
@@ -38,12 +41,15 @@ struct HostRoutes {
     /// Those of longer paths.
     prefixes: TextMap<Vec<RouteAt>>,
     longest_prefix: usize,
+    /// The only one that there is, if it asks for nothing.
+    single: Option<RouteAt>,
 }
 
 impl RouteTable {
     pub(crate) fn new(routes: Vec<RouteSettings>) -> RouteTable {
         let mut table = RouteTable { routes, ..RouteTable::default() };
         table.select_by_conditions();
+        table.heeds = table.routes.iter().map(|route| Heeds::of(&route.rules)).collect();
         let mut order: Vec<usize> = (0..table.routes.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(table.routes[at].conditions_count()));
         for at in order {
@@ -57,11 +63,13 @@ impl RouteTable {
             };
             host.add(route, place);
         }
+        let routes = &table.routes;
         let all = table.hosts.values_mut().chain(table.wildcards.values_mut()).chain([&mut table.anywhere]);
         // Of patterns the first that fits counts, whatever else it asks for.
         all.for_each(|host| {
             host.patterns.sort_by_key(|place| place.0);
             host.yielding.sort_by_key(|place| place.0);
+            host.single = host.single_of(routes);
         });
         table
     }
@@ -84,6 +92,12 @@ impl RouteTable {
         &self.routes[place.0 as usize]
     }
 
+    /// What the words of this one look at.
+    #[inline]
+    pub(crate) fn heeds(&self, place: RouteAt) -> Heeds {
+        self.heeds[place.0 as usize]
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RouteSettings> {
         self.routes.iter()
     }
@@ -102,19 +116,13 @@ impl RouteTable {
 
     #[inline]
     fn find_where(&self, host: &[u8], path: &[u8], fits: impl Fn(&RouteAt) -> bool) -> Option<RouteAt> {
+        let of = |routes: &HostRoutes| routes.single.or_else(|| routes.find(&self.routes, path, &fits));
+        if self.hosts.is_empty() && self.wildcards.is_empty() {
+            return of(&self.anywhere);
+        }
         let host = without_dot(host);
-        let of = |routes: &HostRoutes| routes.find(&self.routes, path, &fits);
-        if !self.hosts.is_empty()
-            && let Some(found) = self.hosts.get(host).and_then(of)
-        {
-            return Some(found);
-        }
-        if !self.wildcards.is_empty()
-            && let Some(found) = self.beneath(host).find_map(of)
-        {
-            return Some(found);
-        }
-        of(&self.anywhere)
+        let named = self.hosts.get(host).and_then(of).or_else(|| self.beneath(host).find_map(of));
+        named.or_else(|| of(&self.anywhere))
     }
 
     /// Which of these is asked for a path on a host, if nothing else is asked of the request.
@@ -133,6 +141,7 @@ impl RouteTable {
 
     /// Those of `*.NAME` for every NAME that the host is beneath, the longest first.
     fn beneath(&self, host: &[u8]) -> impl Iterator<Item = &HostRoutes> {
+        let host = if self.wildcards.is_empty() { &[] } else { host };
         let dots = host.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
         dots.filter_map(|at| self.wildcards.get(&host[at..]))
     }
@@ -159,11 +168,15 @@ impl HostRoutes {
         places.push(place);
     }
 
+    fn single_of(&self, routes: &[RouteSettings]) -> Option<RouteAt> {
+        let [single] = self.iter().collect::<Vec<_>>()[..] else { return None };
+        (self.all.contains(&single) && routes[single.0 as usize].conditions_count() == 0).then_some(single)
+    }
+
     fn iter(&self) -> impl Iterator<Item = RouteAt> {
         self.patterns.iter().chain(&self.yielding).chain(&self.all).chain(self.prefixes.values().flatten()).copied()
     }
 
-    #[inline]
     fn find(&self, routes: &[RouteSettings], path: &[u8], fits: impl Fn(&RouteAt) -> bool) -> Option<RouteAt> {
         let matches = |place: &&RouteAt| {
             let pattern = routes[place.0 as usize].path_pattern.as_ref();

@@ -189,7 +189,8 @@ impl Site {
     /// What becomes of the fields of answers, where anything does.
     #[inline]
     pub(crate) fn answer_fields_of(&self, routed: Routed) -> Option<&AnswerFields> {
-        self.rules_of(routed).map(|rules| &rules.answer_fields).filter(|fields| fields.acts())
+        let route = routed.route.filter(|route| self.routes.heeds(*route).answers)?;
+        Some(&self.routes.at(route).rules.answer_fields)
     }
 
     /// The users of a file. `None`: it cannot be read, and nobody is one.

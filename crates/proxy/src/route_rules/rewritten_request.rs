@@ -1,6 +1,8 @@
 //! A request as the words of its route leave it. What they do not change is borrowed from what came; what they do is written here, in room that
 //! each core uses again and again, so that a hit allocates nothing for it.
 
+use std::cell::Cell;
+
 use message::{Fields, Request};
 
 /// What is other than it came.
@@ -12,12 +14,46 @@ pub(crate) struct RewrittenRequest {
     has_fields: bool,
 }
 
-impl RewrittenRequest {
-    /// Nothing is.
-    pub(crate) fn reset(&mut self) {
-        (self.has_query, self.has_fields) = (false, false);
+/// A core's room, where it waits for the next request that becomes another one.
+pub(crate) type IdleRoom = Cell<Option<Box<RewrittenRequest>>>;
+
+/// A request that may become another one: it takes the core's room then, and gives it back in the end. Whoever comes while that is in use gets
+/// room of his own.
+pub(crate) struct RewritingRoom<'core> {
+    idle: &'core IdleRoom,
+    taken: Option<Box<RewrittenRequest>>,
+}
+
+impl<'core> RewritingRoom<'core> {
+    #[inline]
+    pub(crate) fn of(idle: &'core IdleRoom) -> RewritingRoom<'core> {
+        RewritingRoom { idle, taken: None }
     }
 
+    /// Room in which nothing is other than it came.
+    pub(crate) fn take(&mut self) -> &mut RewrittenRequest {
+        let room = self.taken.insert(self.idle.take().unwrap_or_default());
+        (room.has_query, room.has_fields) = (false, false);
+        room
+    }
+
+    /// What was written, if anything may have been.
+    #[inline]
+    pub(crate) fn rewritten(&self) -> Option<&RewrittenRequest> {
+        self.taken.as_deref()
+    }
+}
+
+impl Drop for RewritingRoom<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.taken.is_some() {
+            self.idle.set(self.taken.take());
+        }
+    }
+}
+
+impl RewrittenRequest {
     /// The query that `write` writes, where it returns true.
     pub(crate) fn rewrite_query(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
         self.has_query = write(&mut self.query);

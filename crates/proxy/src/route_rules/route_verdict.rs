@@ -23,7 +23,7 @@ use crate::route_rules::cross_origin::CrossOrigin;
 use crate::route_rules::field_template::TemplateSource;
 use crate::route_rules::own_answer::OwnAnswer;
 use crate::route_rules::rate_table::client_network;
-use crate::route_rules::rewritten_request::RewrittenRequest;
+use crate::route_rules::rewritten_request::{RewritingRoom, RewrittenRequest};
 use crate::route_rules::{Login, RouteRules};
 use crate::route_table::RouteAt;
 use crate::site::Site;
@@ -73,16 +73,15 @@ impl RouteVerdict {
     }
 }
 
-/// Rules on a request; what it becomes is in `rewritten`.
+/// Rules on a request; what it becomes, where it becomes another one, is in `room`.
 #[inline]
 pub(crate) fn of_request(
     core: &Core,
     site: &Site,
     asked: &RouteQuestion<'_, '_>,
-    rewritten: &mut RewrittenRequest,
+    room: &mut RewritingRoom<'_>,
 ) -> RouteVerdict {
     let request = &asked.received.request;
-    rewritten.reset();
     let route = site.routes.find(request);
     if let Some(why) = site.why_refused(request, asked.client, route) {
         return RouteVerdict::answer(route, why.synth(asked.client));
@@ -91,13 +90,12 @@ pub(crate) fn of_request(
         return RouteVerdict::answer(route, refused);
     }
     let Some(at) = route else { return RouteVerdict::default() };
-    let rules = &site.routes.at(at).rules;
-    let ignores_tracking = site.ignores_tracking();
-    let may_act = rules.acts_always()
-        || request.query.is_some() && (rules.query.acts() || ignores_tracking)
-        || asked.seen.has(FieldName::Cookie) && (rules.cookies.acts() || ignores_tracking);
+    let (heeds, ignores_tracking) = (site.routes.heeds(at), site.ignores_tracking());
+    let may_act = heeds.requests
+        || request.query.is_some() && (heeds.queries || ignores_tracking)
+        || asked.seen.has(FieldName::Cookie) && (heeds.cookies || ignores_tracking);
     match may_act {
-        true => by_rules(core, site, asked, (at, rules), rewritten),
+        true => by_rules(core, site, asked, at, room.take()),
         false => RouteVerdict { route, ..RouteVerdict::default() },
     }
 }
@@ -106,10 +104,11 @@ fn by_rules(
     core: &Core,
     site: &Site,
     asked: &RouteQuestion<'_, '_>,
-    (at, rules): (RouteAt, &RouteRules),
+    at: RouteAt,
     rewritten: &mut RewrittenRequest,
 ) -> RouteVerdict {
     let (request, route) = (&asked.received.request, Some(at));
+    let rules = &*site.routes.at(at).rules;
     let groups = site.routes.at(at).path_pattern.as_ref().filter(|_| rules.names_groups());
     let groups = groups.and_then(|pattern| pattern.groups(request.path));
     let user = rules.access.login.as_ref().and_then(|_| user_of(request));

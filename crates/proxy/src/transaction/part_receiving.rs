@@ -24,15 +24,15 @@ pub(crate) fn run(tx: &mut Transaction) -> Step {
         head_bytes: 0,
     };
     let seen = FieldSet::of(received.request.fields);
-    // Not the room of the core: parts are begun where other requests are under way.
-    let mut room = RewrittenRequest::default();
+    let core = Rc::clone(&tx.core);
+    let mut room = core.room_to_rewrite();
     let asked = RouteQuestion { received: &received, seen, client: &tx.client, moment: tx.started, is_part: true };
     let ruling = route_verdict::of_request(&tx.core, &tx.site, &asked, &mut room);
-    let seen = match room.put_into(&mut received.request) {
+    let seen = match room.rewritten().is_some_and(|room| room.put_into(&mut received.request)) {
         true => FieldSet::of(received.request.fields),
         false => seen,
     };
-    if room.changes_anything() {
+    if room.rewritten().is_some_and(RewrittenRequest::changes_anything) {
         tx.head = Rc::new(received.request.to_head());
     }
     let found = receive::judge(&tx.core, &tx.site, &received, (seen, tx.client), ruling);
