@@ -455,10 +455,14 @@ impl OriginConnection {
         note_failure(&self.lease, self.ejection, core, failure);
     }
 
-    /// The socket's number in this process, its other end and ours. A UNIX socket has no address: 0.0.0.0, port 0.
-    pub fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
-        let (remote, local) = self.stream.addresses();
-        (self.stream.descriptor(), remote, local)
+    /// The socket's number in this process.
+    pub fn descriptor(&self) -> i32 {
+        self.stream.descriptor()
+    }
+
+    /// The socket's other end and ours, for which the kernel is asked. A UNIX socket has no address: 0.0.0.0, port 0.
+    pub fn ends(&self) -> (SocketAddr, SocketAddr) {
+        self.stream.addresses()
     }
 
     /// The address in text: `10.0.0.3:80`, `unix:/run/app.sock`.

@@ -113,8 +113,17 @@ impl Upstream {
         }
     }
 
+    /// The number of its connection's socket in this process.
+    pub(crate) fn descriptor(&self) -> i32 {
+        match self {
+            Upstream::Http1(exchange) => exchange.connection.descriptor(),
+            Upstream::Http2(exchange) => exchange.stream.descriptor(),
+            Upstream::FastCgi(exchange) => exchange.connection.descriptor(),
+        }
+    }
+
     /// See [`OriginConnection::ends`].
-    pub(crate) fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
+    pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
         match self {
             Upstream::Http1(exchange) => exchange.connection.ends(),
             Upstream::Http2(exchange) => exchange.stream.ends(),

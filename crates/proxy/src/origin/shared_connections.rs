@@ -38,7 +38,8 @@ pub struct SharedConnection {
     pub(crate) streams: OriginStreams,
     address: Arc<Address>,
     account: Arc<IdleAccount>,
-    ends: (i32, SocketAddr, SocketAddr),
+    descriptor: i32,
+    ends: (SocketAddr, SocketAddr),
     /// Exchanges that have a stream, or are about to.
     taken: Cell<u32>,
     /// Those that it ever had.
@@ -126,7 +127,7 @@ impl SharedConnections {
         opening: Opening,
         streams: OriginStreams,
     ) -> (SharedStream, Socket) {
-        let ends = connection.ends();
+        let (descriptor, ends) = (connection.descriptor(), connection.ends());
         let OriginConnection { stream: socket, ejection, lease, .. } = connection;
         let address = Arc::clone(lease.address().expect("a connection's lease is of an open one"));
         address.http2_connections.fetch_add(1, Ordering::Relaxed);
@@ -134,6 +135,7 @@ impl SharedConnections {
             streams,
             account: Arc::clone(&lease.servers().account),
             address: Arc::clone(&address),
+            descriptor,
             ends,
             taken: Cell::new(0),
             requests: Cell::new(0),
@@ -281,7 +283,11 @@ impl OpeningWait {
 }
 
 impl SharedStream {
-    pub(crate) fn ends(&self) -> (i32, SocketAddr, SocketAddr) {
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.connection.descriptor
+    }
+
+    pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
         self.connection.ends
     }
 

@@ -73,7 +73,7 @@ fn asked(records: &TaskRecords, request: &Request<'_>, version: Version) {
 /// A connection is there.
 pub(crate) fn opened(records: &TaskRecords, backend: &str, upstream: &Upstream) {
     records.stamp("Connected");
-    let (number, remote, local) = upstream.ends();
+    let (number, (remote, local)) = (upstream.descriptor(), upstream.ends());
     let how = if upstream.is_reused() { "reuse" } else { "connect" };
     records.write(
         RecordKind::BackendOpen,
@@ -107,8 +107,7 @@ pub(crate) struct GivenBack {
 
 impl GivenBack {
     pub(crate) fn of(upstream: &Upstream, is_kept: bool) -> GivenBack {
-        let (number, ..) = upstream.ends();
-        GivenBack { number, is_kept }
+        GivenBack { number: upstream.descriptor(), is_kept }
     }
 }
 
