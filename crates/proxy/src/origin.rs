@@ -12,6 +12,7 @@ mod connecting;
 mod dial;
 mod fastcgi_origin;
 mod greeting;
+mod in_use;
 mod lease;
 mod limits;
 mod origin_error;
@@ -446,8 +447,8 @@ impl OriginConnection {
 
     /// The origin gave a whole answer head: its address is well.
     #[inline]
-    pub fn succeeded(&self) {
-        self.address().succeeded();
+    pub fn succeeded(&self, now_ms: impl FnOnce() -> u64) {
+        self.address().succeeded(now_ms);
     }
 
     /// The exchange failed by the origin's doing. After several in a row the address is left out for a while.

@@ -149,11 +149,11 @@ impl Upstream {
     }
 
     /// See [`OriginConnection::succeeded`].
-    pub(crate) fn succeeded(&self) {
+    pub(crate) fn succeeded(&self, now_ms: impl FnOnce() -> u64) {
         match self {
-            Upstream::Http1(exchange) => exchange.connection.succeeded(),
-            Upstream::Http2(exchange) => exchange.stream.succeeded(),
-            Upstream::FastCgi(exchange) => exchange.connection.succeeded(),
+            Upstream::Http1(exchange) => exchange.connection.succeeded(now_ms),
+            Upstream::Http2(exchange) => exchange.stream.succeeded(now_ms),
+            Upstream::FastCgi(exchange) => exchange.connection.succeeded(now_ms),
         }
     }
 

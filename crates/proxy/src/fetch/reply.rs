@@ -142,7 +142,7 @@ fn poll_timer(
 
 fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upload) -> OriginReply {
     match fetch.origin().retries().blames(answer.head.status.0) {
-        false => upstream.succeeded(),
+        false => upstream.succeeded(|| fetch.core.now().mono_ms),
         true => upstream.failed(&fetch.core.handle(), OriginFailure::Status),
     }
     let arrived = Moment::now();

@@ -50,7 +50,7 @@ mod mark {
     /// By an operator: what failed does not count.
     pub const FORCED_UP: u32 = 4;
     pub const DOWN_BY_PROBE: u32 = 8;
-    /// It was ejected; `ejected_until_ms` says whether it still is.
+    /// It was ejected, and has given no answer since; `ejected_until_ms` says whether it still is, or is on trial.
     pub const EJECTED: u32 = 16;
     /// It came back; `slow_since_ms` says when.
     pub const SLOW: u32 = 32;
@@ -68,8 +68,10 @@ pub struct Address {
     marks: AtomicU32,
     /// Failures since the last success.
     failures: AtomicU32,
-    /// 0: never ejected, or its sentence is served and an answer came since.
+    /// 0: never ejected, or an answer came since.
     ejected_until_ms: AtomicU64,
+    /// A request is under way whose answer, or failure, decides whether it is asked by all again.
+    is_tried: AtomicBool,
     /// Its share grows from then on.
     slow_since_ms: AtomicU64,
     decided: Mutex<Decided>,
@@ -129,6 +131,7 @@ impl Address {
             marks: AtomicU32::new(0),
             failures: AtomicU32::new(0),
             ejected_until_ms: AtomicU64::new(0),
+            is_tried: AtomicBool::new(false),
             slow_since_ms: AtomicU64::new(0),
             decided: Mutex::default(),
             in_use: AtomicU32::new(0),
@@ -184,11 +187,10 @@ impl Address {
         if marks & mark::OUT != 0 {
             return Standing::Out;
         }
-        let is_left_out = marks & mark::DOWN_BY_PROBE != 0 || self.is_ejected(now_ms);
+        let is_left_out = marks & mark::DOWN_BY_PROBE != 0 || self.is_ejected(now_ms) || self.waits_for_trial();
         if is_left_out && marks & mark::FORCED_UP == 0 {
             return Standing::LastResort;
         }
-        // Whoever is ejected and asked all the same has not come back yet.
         match now_ms.checked_sub(self.slow_since_ms.load(Ordering::Relaxed)) {
             Some(since_ms) if marks & mark::SLOW != 0 && since_ms < slow_ms => {
                 Standing::Serves { permille: ((since_ms * 1_000 / slow_ms) as u32).max(SLOW_PERMILLE_MIN) }
@@ -217,6 +219,23 @@ impl Address {
         self.ejected_until_ms.load(Ordering::Relaxed) > now_ms
     }
 
+    /// Its sentence is served, and it is being found out what it is like now: one request is enough for that.
+    fn waits_for_trial(&self) -> bool {
+        self.ejected_until_ms.load(Ordering::Relaxed) > 0 && self.is_tried.load(Ordering::Relaxed)
+    }
+
+    /// True if this request is the one.
+    #[inline]
+    pub fn begins_trial(&self) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark::EJECTED != 0
+            && self.ejected_until_ms.load(Ordering::Relaxed) > 0
+            && !self.is_tried.swap(true, Ordering::Relaxed)
+    }
+
+    pub fn ends_trial(&self) {
+        self.is_tried.store(false, Ordering::Relaxed);
+    }
+
     pub fn ejected_for_ms(&self, now_ms: u64) -> Option<u64> {
         let left_ms = self.ejected_until_ms.load(Ordering::Relaxed).saturating_sub(now_ms);
         (left_ms > 0).then_some(left_ms)
@@ -229,12 +248,21 @@ impl Address {
 
 /// What requests find.
 impl Address {
-    /// The address answered. Writes only if there is something to forget: this is on every request's way.
+    /// The address answered. Writes only if there is something to forget: this is on every request's way. One that was ejected begins
+    /// slowly from then on, which is why it may have to ask for the time.
     #[inline]
-    pub fn succeeded(&self) {
+    pub fn succeeded(&self, now_ms: impl FnOnce() -> u64) {
         if self.failures.load(Ordering::Relaxed) != 0 {
-            self.failures.store(0, Ordering::Relaxed);
-            self.ejected_until_ms.store(0, Ordering::Relaxed);
+            self.forgive(now_ms());
+        }
+    }
+
+    #[cold]
+    fn forgive(&self, now_ms: u64) {
+        let _decided = self.decided.lock();
+        self.failures.store(0, Ordering::Relaxed);
+        if self.ejected_until_ms.swap(0, Ordering::Relaxed) > 0 {
+            self.slow_since_ms.store(now_ms, Ordering::Relaxed);
         }
     }
 
@@ -248,7 +276,8 @@ impl Address {
             let until_ms = now_ms.saturating_add(ejection.time_ms);
             let mut decided = self.decided.lock();
             self.ejected_until_ms.store(until_ms, Ordering::Relaxed);
-            self.slow_since_ms.store(until_ms, Ordering::Relaxed);
+            // Not before an answer came: until then it has its turns, but one request at a time.
+            self.slow_since_ms.store(u64::MAX, Ordering::Relaxed);
             (decided.is_ejected, decided.is_slow) = (true, true);
             self.marks.store(decided.marks(), Ordering::Relaxed);
         }
@@ -283,7 +312,7 @@ impl Address {
             return;
         }
         self.decide(now_ms, |decided| {
-            decided.is_ejected = self.is_ejected(now_ms);
+            decided.is_ejected = self.ejected_until_ms.load(Ordering::Relaxed) > 0;
             let full_from_ms = self.slow_since_ms.load(Ordering::Relaxed).saturating_add(slow_ms);
             decided.is_slow &= now_ms < full_from_ms;
         });
@@ -339,6 +368,7 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::origin::in_use::InUse;
 
     const EJECTION: Ejection = Ejection { failures_max: 3, time_ms: 10_000 };
 
@@ -352,7 +382,7 @@ mod tests {
         for _ in 0..10 {
             assert!(!address.failed(EJECTION, 0));
             assert!(!address.failed(EJECTION, 0));
-            address.succeeded();
+            address.succeeded(|| 0);
         }
     }
 
@@ -367,8 +397,9 @@ mod tests {
         let address = address();
         (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
         assert_eq!(address.standing(9_999, 1_000), Standing::LastResort);
+        assert_eq!(address.standing(10_000, 1_000), FULL, "it is found out what it is like");
+        address.succeeded(|| 10_000);
         assert_eq!(address.standing(10_000, 1_000), Standing::Serves { permille: SLOW_PERMILLE_MIN });
-        address.succeeded();
         assert_eq!(address.standing(10_500, 1_000), Standing::Serves { permille: 500 });
         assert_eq!(address.standing(11_000, 1_000), FULL);
         assert_eq!(address.standing(10_001, 0), FULL, "nobody asked for a slow start");
@@ -377,6 +408,44 @@ mod tests {
         assert!(!address.is_unmarked());
         address.settle_marks(11_000, 1_000);
         assert!(address.is_unmarked());
+    }
+
+    #[test]
+    fn who_answers_before_its_sentence_is_over_begins_then() {
+        let address = address();
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        address.succeeded(|| 4_000);
+        assert_eq!(address.standing(4_500, 1_000), Standing::Serves { permille: 500 });
+        assert_eq!(address.standing(10_000, 1_000), FULL, "and not once more when it would have been over");
+    }
+
+    #[test]
+    fn one_request_finds_out_what_an_address_is_like_whose_sentence_is_served() {
+        let address = Arc::new(address());
+        assert!(InUse::begin(false, &address).is_none(), "nobody asks");
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        let trial = InUse::begin(false, &address).expect("it was ejected");
+        assert!(InUse::begin(false, &address).is_none(), "one is enough");
+        assert_eq!(address.standing(10_000, 0), Standing::LastResort, "the others are not for it meanwhile");
+        drop(trial);
+        assert_eq!(address.standing(10_000, 0), FULL, "it was found out nothing: the next one tries");
+        let trial = InUse::begin(false, &address).expect("it is the next");
+        address.succeeded(|| 10_000);
+        assert_eq!(address.standing(10_000, 0), FULL, "who answers serves all, before the trial's answer has ended");
+        drop(trial);
+        address.settle_marks(10_000, 0);
+        assert!(address.is_unmarked());
+    }
+
+    #[test]
+    fn a_trial_that_fails_ejects_again() {
+        let address = Arc::new(address());
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        address.settle_marks(10_000, 0);
+        let trial = InUse::begin(false, &address).expect("what is settled leaves it on trial");
+        assert!(address.failed(EJECTION, 10_000));
+        drop(trial);
+        assert_eq!(address.standing(19_999, 0), Standing::LastResort);
     }
 
     #[test]

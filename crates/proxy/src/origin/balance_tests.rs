@@ -73,7 +73,7 @@ fn failures_in_a_row_eject_for_a_time() {
     check(&book, 10_004, &[0, 2, 2, 0, 2]);
     check(&book, 10_005, &[0, 1, 2]);
     assert!(book.addresses[1].failed(EJECTION, 10_005), "after its time one failure is enough");
-    book.addresses[1].succeeded();
+    book.addresses[1].succeeded(|| 10_006);
     check(&book, 10_006, &[0, 1, 2]);
     assert!(!book.addresses[1].failed(EJECTION, 10_006), "an answer forgives");
 }
@@ -208,13 +208,19 @@ fn who_comes_back_slowly_has_a_growing_share() {
             let turns = (0..4_000).map(|n| RequestTurn { number: n, affinity: keyed(n as u64).affinity });
             counts(&book, turns, now_ms)[1]
         };
-        let shares = [9_999, 10_000, 10_250, 10_500, 11_000].map(share);
+        let shares = [9_999, 10_000, 10_250, 10_500, 11_000].map(|now_ms| {
+            if now_ms == 10_000 {
+                book.addresses[1].succeeded(|| now_ms);
+            }
+            share(now_ms)
+        });
         // Half of the turns are its own when it has come back: of these a twentieth at first, a quarter, half, all.
         let expected = [0..1, 50..170, 400..720, 850..1_150, 1_850..2_150];
         assert!(shares.iter().zip(&expected).all(|(share, range)| range.contains(share)), "{kind:?}: {shares:?}");
     }
     let book = of_terms(BookTerms { slow_ms: 1_000, ..BookTerms::default() }, &["1"]);
     eject(&book, 0, 0);
+    book.addresses[0].succeeded(|| 10_000);
     check(&book, 10_000, &[0, 0, 0]);
 }
 
@@ -223,6 +229,7 @@ fn keys_that_come_back_slowly_stay() {
     let terms = BookTerms { kind: BalanceKind::Hash(HashKey::Url), slow_ms: 1_000, ..BookTerms::default() };
     let book = of_terms(terms, &["1", "1"]);
     eject(&book, 1, 0);
+    book.addresses[1].succeeded(|| 10_000);
     for key in 0..2_000 {
         let over_time: Vec<_> = (0..=10).map(|tenth| at(&book, keyed(key), 10_000 + tenth * 100).unwrap()).collect();
         assert!(over_time.is_sorted(), "{key} goes to and fro: {over_time:?}");

@@ -48,7 +48,11 @@ impl Origin {
             },
         )?;
         let at = || core.now_ms + elapsed_ms();
-        let lease = match self.enter(core, turn, &call, http2, at()).await? {
+        // Nobody waits for a slot to ask nobody.
+        if self.servers.book().pick(turn, at(), call.avoid).is_none() {
+            return Err(self.nobody_to_ask());
+        }
+        let mut lease = match self.enter(core, turn, &call, http2, at()).await? {
             Entered::Connection(connection) => return Ok(Connected::Alone(connection)),
             Entered::Slot(lease) => lease,
         };
@@ -56,6 +60,7 @@ impl Origin {
         loop {
             let address = self.servers.book().pick(turn, at(), &tried).cloned();
             let Some(address) = address else { return Err(self.nobody_to_ask()) };
+            lease.aim(&address);
             let opening = match self.find_shared(core, &address, &call, http2).await {
                 Ok(shared) => {
                     core.counters.origin_connections_reused.add(1);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::address::Address;
+use super::in_use::InUse;
 use super::origin_pool::Idle;
 use super::origin_queue::{Grant, QueuePlace};
 use super::servers::{Returned, Servers};
@@ -13,6 +14,8 @@ use super::servers::{Returned, Servers};
 pub struct Lease {
     servers: Arc<Servers>,
     holds: Holds,
+    /// By the request that it is for; where that is somebody's business.
+    in_use: Option<InUse>,
 }
 
 #[derive(Debug)]
@@ -20,61 +23,49 @@ enum Holds {
     /// A slot, no connection yet.
     Slot,
     /// A slot and a connection to this address.
-    Open { address: Arc<Address>, is_counted: bool },
+    Open(Arc<Address>),
     /// The slot went elsewhere.
     Nothing,
-}
-
-impl Holds {
-    /// A connection that is open to this address, and in use from now on.
-    #[inline]
-    fn open(servers: &Servers, address: Arc<Address>) -> Holds {
-        let is_counted = servers.counts_in_use();
-        if is_counted {
-            address.in_use.fetch_add(1, Ordering::Relaxed);
-        }
-        Holds::Open { address, is_counted }
-    }
-
-    /// Whose connection it was that is not in use any more.
-    #[inline]
-    fn into_address(self) -> Option<Arc<Address>> {
-        let Holds::Open { address, is_counted } = self else { return None };
-        if is_counted {
-            address.in_use.fetch_sub(1, Ordering::Relaxed);
-        }
-        Some(address)
-    }
 }
 
 impl Lease {
     /// Of a slot that was taken for a connection to be opened.
     pub fn of_slot(servers: &Arc<Servers>) -> Lease {
-        Lease { servers: Arc::clone(servers), holds: Holds::Slot }
+        Lease { servers: Arc::clone(servers), holds: Holds::Slot, in_use: None }
     }
 
     /// Of an open connection that comes with its slot.
     #[inline]
     pub fn of_open(servers: &Arc<Servers>, address: Arc<Address>) -> Lease {
-        let holds = Holds::open(servers, address);
-        Lease { servers: Arc::clone(servers), holds }
+        let in_use = InUse::begin(servers.counts_in_use(), &address);
+        Lease { servers: Arc::clone(servers), holds: Holds::Open(address), in_use }
+    }
+
+    /// A connection to this address is to be opened, for a request that is under way there from now on.
+    pub fn aim(&mut self, address: &Arc<Address>) {
+        self.in_use = None;
+        self.in_use = InUse::begin(self.servers.counts_in_use(), address);
     }
 
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
 
-    /// The connection was opened.
+    /// The connection was opened, to whom it was aimed at or to somebody beside.
     pub fn opened(mut self, address: Arc<Address>) -> Lease {
         assert!(matches!(self.holds, Holds::Slot), "a lease is for one connection");
         address.connections.fetch_add(1, Ordering::Relaxed);
-        self.holds = Holds::open(&self.servers, address);
+        if self.in_use.as_ref().is_some_and(|in_use| !in_use.is_of(&address)) {
+            self.aim(&address);
+        }
+        self.holds = Holds::Open(address);
         self
     }
 
     /// The connection was closed and another is to be opened in its slot.
     pub fn emptied(mut self) -> Lease {
-        if let Some(address) = std::mem::replace(&mut self.holds, Holds::Slot).into_address() {
+        self.in_use = None;
+        if let Holds::Open(address) = std::mem::replace(&mut self.holds, Holds::Slot) {
             address.connections.fetch_sub(1, Ordering::Relaxed);
         }
         self
@@ -84,7 +75,7 @@ impl Lease {
     #[inline]
     pub fn address(&self) -> Option<&Arc<Address>> {
         match &self.holds {
-            Holds::Open { address, .. } => Some(address),
+            Holds::Open(address) => Some(address),
             Holds::Slot | Holds::Nothing => None,
         }
     }
@@ -92,7 +83,8 @@ impl Lease {
     /// Ends the lease: the connection takes its slot along to a shelf.
     #[inline]
     pub fn put(mut self, idle: Idle) {
-        if let Some(address) = std::mem::replace(&mut self.holds, Holds::Nothing).into_address() {
+        self.in_use = None;
+        if let Holds::Open(address) = std::mem::replace(&mut self.holds, Holds::Nothing) {
             self.servers.put(&address, idle);
         }
     }
@@ -101,10 +93,12 @@ impl Lease {
 impl Drop for Lease {
     #[inline]
     fn drop(&mut self) {
+        // Who gets the slot compares loads without this one.
+        self.in_use = None;
         match std::mem::replace(&mut self.holds, Holds::Nothing) {
             Holds::Slot => self.servers.closed(None),
             Holds::Nothing => {}
-            open => self.servers.closed(open.into_address().as_deref()),
+            Holds::Open(address) => self.servers.closed(Some(&address)),
         }
     }
 }

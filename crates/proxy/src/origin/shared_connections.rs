@@ -299,8 +299,9 @@ impl SharedStream {
         &self.connection.address
     }
 
-    pub(crate) fn succeeded(&self) {
-        self.connection.address.succeeded();
+    /// See [`OriginConnection::succeeded`].
+    pub(crate) fn succeeded(&self, now_ms: impl FnOnce() -> u64) {
+        self.connection.address.succeeded(now_ms);
     }
 
     /// See [`OriginConnection::failed`]. A connection on which nothing came for the latter half of the time in which an answer was

@@ -190,7 +190,7 @@ fn a_refusal_says_who_and_why() {
 }
 
 /// A listener that accepts nobody and whose backlog is full.
-async fn deaf() -> (socket2::Socket, SocketAddr, Vec<TcpStream>) {
+pub(super) async fn deaf() -> (socket2::Socket, SocketAddr, Vec<TcpStream>) {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
     socket.listen(0).unwrap();
@@ -252,7 +252,7 @@ fn failures_in_a_row_eject_an_address_until_its_time_is_over() {
             if **connection.label() == *label_a {
                 connection.failed(&rig.handle(), OriginFailure::FirstByte);
             } else {
-                connection.succeeded();
+                connection.succeeded(|| rig.now_ms.get());
             }
         }
         let state = || rig.origins.status(rig.now_ms.get())[0].addresses[0].state;
@@ -267,7 +267,7 @@ fn failures_in_a_row_eject_an_address_until_its_time_is_over() {
         assert_eq!((state(), rig.origins.status(rig.now_ms.get())[0].errors()), (AddressState::Failing, 3));
         let two = [rig.connect().await, rig.connect().await];
         let back = two.iter().find(|connection| **connection.label() == *label_a).expect("it has its turn again");
-        back.succeeded();
+        back.succeeded(|| rig.now_ms.get());
         assert_eq!(rig.origins.status(0)[0].addresses[0].failures, 0);
     });
 }

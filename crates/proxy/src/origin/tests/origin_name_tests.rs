@@ -138,7 +138,7 @@ fn asking(server: &NameServer, port: u16) -> Rig {
 /// Connects, gives back, and says where to.
 async fn visit(rig: &Rig) -> String {
     let connection = rig.connect().await;
-    connection.succeeded();
+    connection.succeeded(|| rig.now_ms.get());
     let label = connection.label().to_string();
     rig.give_back(connection);
     label

@@ -152,6 +152,59 @@ fn an_idle_connection_to_an_ejected_address_makes_room_instead_of_serving() {
 }
 
 #[test]
+fn a_broken_circuit_is_no_reason_to_wait() {
+    run(async {
+        let listener = listener().await;
+        let mut settings = one_at_a_time(&listener);
+        settings.origins[0].balance.breaks_circuit = true;
+        let rig = Rig::new(settings);
+        let held = rig.connect().await;
+        (0..3).for_each(|_| held.failed(&rig.handle(), OriginFailure::FirstByte));
+        let mut refused = pin!(rig.refusal());
+        assert!(!is_waiting(&mut refused).await, "it queues for somebody whom it may not ask");
+        assert_eq!(rig.counts(0).1, 0);
+    });
+}
+
+#[test]
+fn a_broken_circuit_lets_one_request_find_out() {
+    run(async {
+        let listener = listener().await;
+        let mut settings = settings_for(&[&listener]);
+        settings.origins[0].balance.breaks_circuit = true;
+        let rig = Rig::new(settings);
+        let before = rig.connect().await;
+        (0..3).for_each(|_| before.failed(&rig.handle(), OriginFailure::FirstByte));
+        assert_eq!(rig.refusal().await.token(), "origin-all-out");
+        rig.advance(10_000);
+        let trial = rig.connect().await;
+        assert_eq!(rig.refusal().await.token(), "origin-all-out", "half open is for one");
+        drop(trial);
+        let trial = rig.connect().await;
+        trial.succeeded(|| rig.now_ms.get());
+        rig.connect().await;
+    });
+}
+
+#[test]
+fn who_is_still_connecting_is_a_load() {
+    run(async {
+        let (deaf, good) = (super::origin_idle_tests::deaf().await, listener().await);
+        let urls = vec![url(deaf.1), url(good.local_addr().unwrap())];
+        let mut settings = settings(vec![origin("shop", urls)]);
+        settings.origins[0].balance.kind = BalanceKind::LeastConn;
+        let rig = Rig::new(settings);
+        let mut hangs = pin!(rig.connect());
+        assert!(is_waiting(&mut hangs).await);
+        for _ in 0..4 {
+            let connection = rig.connect().await;
+            assert_eq!(**connection.label(), *good.local_addr().unwrap().to_string());
+            rig.give_back(connection);
+        }
+    });
+}
+
+#[test]
 fn a_raised_limit_lets_waiters_in() {
     run(async {
         let listener = listener().await;
