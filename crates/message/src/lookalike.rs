@@ -10,11 +10,43 @@ use crate::field_name::FieldName;
 /// them; those at its ends do not count.
 #[inline]
 pub fn is_lookalike(name: &[u8]) -> bool {
-    let (Some(first), Some(last)) = (name.first(), name.last()) else { return false };
-    let is_worth_a_look = !first.is_ascii_alphanumeric()
-        || !last.is_ascii_alphanumeric()
-        || BEGINNINGS[name.len().min(LONG)] & 1 << (first & 0x1f) != 0;
-    is_worth_a_look && looks_like_known(name)
+    KNOWN.may_hold(name) && looks_like_known(name)
+}
+
+/// By length and first letter, what many names are like: whether another one may read as one of them is asked of this first.
+#[derive(Clone, Copy, Debug)]
+pub struct NameShapes {
+    /// For each length the first letters of the names that have it, a bit each.
+    beginnings: [u32; LONG + 1],
+}
+
+impl NameShapes {
+    /// None of the names may be empty, or have 33 bytes or more.
+    pub const fn of(names: &[&str]) -> NameShapes {
+        let mut shapes = NameShapes { beginnings: [0; LONG + 1] };
+        let mut at = 0;
+        while at < names.len() {
+            shapes = shapes.with(names[at].as_bytes());
+            at += 1;
+        }
+        shapes
+    }
+
+    const fn with(mut self, name: &[u8]) -> NameShapes {
+        assert!(name.len() < LONG);
+        self.beginnings[name.len()] |= 1 << (name[0] & 0x1f);
+        self
+    }
+
+    /// May this name read as one of them (see [`reads_as`])? False: it does not.
+    #[inline]
+    pub const fn may_hold(&self, name: &[u8]) -> bool {
+        let [first, .., last] = name else { return !name.is_empty() };
+        let length = if name.len() < LONG { name.len() } else { LONG };
+        !first.is_ascii_alphanumeric()
+            || !last.is_ascii_alphanumeric()
+            || self.beginnings[length] & 1 << (*first & 0x1f) != 0
+    }
 }
 
 /// Does a name read as this one, which it may also be?
@@ -33,21 +65,19 @@ const FORWARDING: &str = "x-forwarded-";
 /// Names from this length on are looked at by their first letter alone.
 const LONG: usize = 33;
 
-/// For each length the first letters of the known names that have it, a bit each.
-const BEGINNINGS: [u32; LONG + 1] = {
-    let (mut table, mut at) = ([0; LONG + 1], 0);
+/// The known names, and those that begin with `X-Forwarded-`.
+const KNOWN: NameShapes = {
+    let (mut shapes, mut at) = (NameShapes::of(&[]), 0);
     while at < FieldName::known().len() {
-        let name = FieldName::known()[at].canonical().as_bytes();
-        assert!(name.len() < LONG);
-        table[name.len()] |= 1 << (name[0] & 0x1f);
+        shapes = shapes.with(FieldName::known()[at].canonical().as_bytes());
         at += 1;
     }
     let mut length = FORWARDING.len();
     while length <= LONG {
-        table[length] |= 1 << (b'x' & 0x1f);
+        shapes.beginnings[length] |= 1 << (b'x' & 0x1f);
         length += 1;
     }
-    table
+    shapes
 };
 
 #[cold]

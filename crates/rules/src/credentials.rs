@@ -4,7 +4,7 @@
 //! ([`Facts::says_shared`](crate::Facts::says_shared)). RFC 9111 asks for that of Authorization alone (§3.5); of the
 //! other fields it knows nothing, and applications answer by them all the same.
 
-use message::{Field, FieldName, FieldsView, reads_as};
+use message::{Field, FieldName, FieldsView, NameShapes, reads_as};
 
 use crate::why_not_stored::WhyNotStored;
 
@@ -42,6 +42,9 @@ const OTHER_CREDENTIALS: [&str; 25] = [
 /// A certificate that its client has shown to us, or to a proxy before us (RFC 9440): as strong as a password.
 const CERTIFICATE: [&str; 2] = ["Client-Cert", "Client-Cert-Chain"];
 
+const OTHER_SHAPES: NameShapes = NameShapes::of(&OTHER_CREDENTIALS);
+const CERTIFICATE_SHAPES: NameShapes = NameShapes::of(&CERTIFICATE);
+
 /// What credentials a request carries, by the reason for which its response is not stored: `None` for a request that says
 /// nothing of who asks.
 pub fn of_request(fields: FieldsView<'_>) -> Option<WhyNotStored> {
@@ -61,13 +64,18 @@ pub fn is_credential(field: &Field<'_>) -> bool {
     let is_known = |known: &&str| reads_as(field.name_text, known);
     match field.name {
         FieldName::Authorization | FieldName::Cookie => true,
-        FieldName::Other => OTHER_CREDENTIALS.iter().any(is_known) || is_certificate(field),
+        FieldName::Other => {
+            let is_other = OTHER_SHAPES.may_hold(field.name_text) && OTHER_CREDENTIALS.iter().any(is_known);
+            is_other || is_certificate(field)
+        }
         _ => false,
     }
 }
 
 fn is_certificate(field: &Field<'_>) -> bool {
-    field.name == FieldName::Other && CERTIFICATE.iter().any(|known| reads_as(field.name_text, known))
+    field.name == FieldName::Other
+        && CERTIFICATE_SHAPES.may_hold(field.name_text)
+        && CERTIFICATE.iter().any(|known| reads_as(field.name_text, known))
 }
 
 /// Does a response give its client a cookie?

@@ -92,6 +92,11 @@ impl AnswerFieldWords {
         replace(&mut edits.set, &self.set);
         edits.added.extend_from_slice(&self.added);
         replace(&mut edits.missing, &self.missing);
+        // What comes anyway is never missing.
+        edits.missing.retain(|line| {
+            let mut coming = edits.set.iter().chain(&edits.added);
+            !coming.any(|other| other.name().eq_ignore_ascii_case(line.name()))
+        });
     }
 }
 

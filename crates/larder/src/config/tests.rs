@@ -6,7 +6,7 @@ mod sample_tests;
 mod vcl_config_tests;
 
 use cache::{Admission, DiskFile};
-use proxy::settings::{EvictionChoice, ListenAddress, NamePattern, Network, OriginUrl, RouteTarget};
+use proxy::settings::{EvictionChoice, FieldLine, ListenAddress, NamePattern, Network, OriginUrl, RouteTarget};
 
 use super::*;
 use crate::addresses::AdminAddress;
@@ -56,6 +56,19 @@ fn a_whole_config_is_read() {
     assert_eq!(settings.details_to, [Network::v4([192, 0, 2, 0], 24)]);
     assert_eq!(settings.resolver.hosts[0].1.len(), 2);
     assert_eq!(settings.resolver.servers[0].port(), 53);
+}
+
+#[test]
+fn a_field_that_a_route_sets_is_never_missing() {
+    let text = "[origin.web]\nurls = [\"http://b:80\"]\n[policy]\nsecurity_headers = true\n\
+        [[route]]\nresponse_headers = { set = { x-frame-options = \"DENY\" }, add = { Referrer-Policy = \"origin\" } }\n";
+    let fields = read(text).unwrap().settings.routes[0].rules.answer_fields.clone();
+    let names = |lines: &[FieldLine]| lines.iter().map(|line| line.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&fields.set), names(&fields.added)),
+        (vec!["x-frame-options".into()], vec!["Referrer-Policy".into()])
+    );
+    assert_eq!(names(&fields.missing), ["X-Content-Type-Options"], "a browser that is told two things heeds neither");
 }
 
 const WHOLE: &str = r#"

@@ -7,7 +7,7 @@ use crate::route_rules::name_patterns::NamePattern;
 /// What becomes of the fields of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerFields {
-    /// These go, by names in lower case.
+    /// These go.
     pub removed: Vec<NamePattern>,
     /// These come in place of any of the same name.
     pub set: Vec<FieldLine>,

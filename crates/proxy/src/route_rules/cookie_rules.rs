@@ -64,7 +64,7 @@ impl CookieRules {
     fn cuts(&self, name: &[u8], ignores_tracking: bool) -> bool {
         NamePattern::any(&self.stripped, name)
             || self.kept.as_ref().is_some_and(|kept| !NamePattern::any(kept, name))
-            || ignores_tracking && NamePattern::any(&known_names::COOKIES, name)
+            || ignores_tracking && known_names::COOKIES.hold(name)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::route_rules::name_patterns::NamePattern;
 /// What becomes of the fields of a request.
 #[derive(Clone, Debug, Default)]
 pub struct FieldEdits {
-    /// These go, by names in lower case.
+    /// These go.
     pub removed: Vec<NamePattern>,
     /// These come in place of any of the same name, unless nothing is left of their value.
     pub set: Vec<FieldLine>,
@@ -56,12 +56,17 @@ impl FieldEdits {
     /// May a field of this name become another, or go?
     pub fn changes(&self, name: &str) -> bool {
         let lines = self.set.iter().chain(&self.added).chain(&self.request_id);
-        lines.map(FieldLine::name).any(|own| own.eq_ignore_ascii_case(name))
-            || NamePattern::any(&self.removed, name.to_ascii_lowercase().as_bytes())
+        lines.map(FieldLine::name).any(|own| own.eq_ignore_ascii_case(name)) || removes(&self.removed, name.as_bytes())
     }
 
     /// Edits fields as the source, which is the request as it was, says.
-    pub(crate) fn apply(&self, source: &TemplateSource<'_>, is_from_trusted: bool, fields: &mut Fields) {
+    pub(crate) fn apply(
+        &self,
+        source: &TemplateSource<'_>,
+        is_from_trusted: bool,
+        fields: &mut Fields,
+        value: &mut Vec<u8>,
+    ) {
         let has_id = |line: &&FieldLine| is_from_trusted && source.request.fields.iter().any(|it| line.is_named(&it));
         let request_id = self.request_id.as_ref().filter(|line| !has_id(line));
         let set = || self.set.iter().chain(request_id);
@@ -69,12 +74,11 @@ impl FieldEdits {
             let goes = |field: &Field<'_>| !is_ours(field.name) && is_removed(&self.removed, field);
             fields.retain(|field| !set().any(|line| line.is_named(&field)) && !goes(&field));
         }
-        let mut value = Vec::new();
         for line in set().chain(&self.added) {
             value.clear();
-            line.value.write(source, &mut value);
+            line.value.write(source, value);
             if !value.is_empty() {
-                fields.push_named(line.name.as_bytes(), &value);
+                fields.push_named(line.name.as_bytes(), &*value);
             }
         }
     }
@@ -98,7 +102,11 @@ fn is_ours(name: FieldName) -> bool {
     ) || is_condition(name)
 }
 
-/// Does one of these patterns, in lower case, match the name of a field?
+/// Does one of these patterns match the name of a field?
 pub(crate) fn is_removed(patterns: &[NamePattern], field: &Field<'_>) -> bool {
-    !patterns.is_empty() && NamePattern::any(patterns, &field.name_text.to_ascii_lowercase())
+    removes(patterns, field.name_text)
+}
+
+fn removes(patterns: &[NamePattern], name: &[u8]) -> bool {
+    patterns.iter().any(|pattern| pattern.is_match_of_field(name))
 }

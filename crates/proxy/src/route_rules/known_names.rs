@@ -75,11 +75,49 @@ const TRACKING_COOKIES: [&str; 34] = [
 ];
 
 /// The parameters.
-pub static PARAMETERS: LazyLock<Box<[NamePattern]>> = LazyLock::new(|| patterns(&TRACKING_PARAMETERS));
+pub static PARAMETERS: LazyLock<KnownNames> = LazyLock::new(|| KnownNames::of(&TRACKING_PARAMETERS));
 
 /// The cookies.
-pub static COOKIES: LazyLock<Box<[NamePattern]>> = LazyLock::new(|| patterns(&TRACKING_COOKIES));
+pub static COOKIES: LazyLock<KnownNames> = LazyLock::new(|| KnownNames::of(&TRACKING_COOKIES));
 
-fn patterns(names: &[&str]) -> Box<[NamePattern]> {
-    names.iter().map(|name| NamePattern::new(name)).collect()
+const BUCKETS: usize = 32;
+
+/// Many names, each of which begins with two letters at least. They lie apart by the second one: the first is `_` in half of them.
+pub struct KnownNames([Vec<NamePattern>; BUCKETS]);
+
+impl KnownNames {
+    fn of(names: &[&str]) -> KnownNames {
+        let mut buckets = [const { Vec::new() }; BUCKETS];
+        for name in names {
+            let beginning = name.split('*').next().unwrap_or_default().as_bytes();
+            buckets[bucket_of(beginning).expect("a known name begins with two letters")].push(NamePattern::new(name));
+        }
+        KnownNames(buckets)
+    }
+
+    #[inline]
+    pub fn hold(&self, name: &[u8]) -> bool {
+        bucket_of(name).is_some_and(|at| NamePattern::any(&self.0[at], name))
+    }
+}
+
+#[inline]
+fn bucket_of(name: &[u8]) -> Option<usize> {
+    name.get(1).map(|second| usize::from(*second) % BUCKETS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_them_is_known_and_no_other() {
+        for (known, names) in [(&*PARAMETERS, &TRACKING_PARAMETERS[..]), (&*COOKIES, &TRACKING_COOKIES)] {
+            for name in names {
+                assert!(known.hold(name.replace('*', "x9").as_bytes()), "{name}");
+                assert!(!known.hold(format!("z{name}").as_bytes()) && !known.hold(&name.as_bytes()[..1]), "{name}");
+            }
+        }
+        assert!(!COOKIES.hold(b"_session") && !COOKIES.hold(b"") && !PARAMETERS.hold(b"page"));
+    }
 }

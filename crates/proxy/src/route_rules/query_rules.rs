@@ -46,7 +46,7 @@ impl QueryRules {
     fn cuts(&self, name: &[u8], ignores_tracking: bool) -> bool {
         NamePattern::any(&self.ignored, name)
             || self.kept.as_ref().is_some_and(|kept| !NamePattern::any(kept, name))
-            || ignores_tracking && NamePattern::any(&known_names::PARAMETERS, name)
+            || ignores_tracking && known_names::PARAMETERS.hold(name)
     }
 }
 

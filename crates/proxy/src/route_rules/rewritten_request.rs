@@ -3,7 +3,9 @@
 
 use std::cell::Cell;
 
-use message::{Fields, Request};
+use message::{FieldName, Fields, Request};
+
+use crate::route_rules::cookie_rules::CookieVerdict;
 
 /// What is other than it came.
 #[derive(Debug, Default)]
@@ -12,6 +14,8 @@ pub(crate) struct RewrittenRequest {
     has_query: bool,
     fields: Fields,
     has_fields: bool,
+    /// A value that is being written.
+    value: Vec<u8>,
 }
 
 /// A core's room, where it waits for the next request that becomes another one.
@@ -67,6 +71,28 @@ impl RewrittenRequest {
             request.fields.iter().for_each(|field| self.fields.push_field(&field));
         }
         &mut self.fields
+    }
+
+    /// Edits the fields. The other argument is room for a value.
+    pub(crate) fn edit_fields(&mut self, request: &Request<'_>, edit: impl FnOnce(&mut Fields, &mut Vec<u8>)) {
+        self.fields_of(request);
+        edit(&mut self.fields, &mut self.value);
+    }
+
+    /// Cuts the cookies: `judge` writes those that are left, where it says that some are.
+    pub(crate) fn cut_cookies(
+        &mut self,
+        request: &Request<'_>,
+        judge: impl FnOnce(&mut Vec<u8>) -> CookieVerdict,
+    ) -> CookieVerdict {
+        let verdict = judge(&mut self.value);
+        if verdict == CookieVerdict::Cut {
+            self.fields_of(request).remove(FieldName::Cookie);
+            if !self.value.is_empty() {
+                self.fields.push(FieldName::Cookie, &self.value);
+            }
+        }
+        verdict
     }
 
     /// Is the request another than it came?

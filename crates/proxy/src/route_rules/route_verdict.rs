@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use message::{FieldName, Method, Request};
+use message::{FieldName, Fields, Method, Request};
 use rules::credentials;
 use wire::{ReceivedRequest, RequestBody};
 
@@ -232,17 +232,9 @@ fn rewrite(
     }
     let mut bypass = rules.caching.is_off.then_some(WhyPassed::Route);
     if only_reads && seen.has(FieldName::Cookie) {
-        let mut cookies = Vec::new();
-        match rules.cookies.judge(request.fields, ignores_tracking, &mut cookies) {
-            CookieVerdict::AsTheyAre => {}
-            CookieVerdict::Bypass => bypass = bypass.or(Some(WhyPassed::Cookie)),
-            CookieVerdict::Cut => {
-                let fields = rewritten.fields_of(request);
-                fields.remove(FieldName::Cookie);
-                if !cookies.is_empty() {
-                    fields.push(FieldName::Cookie, cookies);
-                }
-            }
+        let judge = |left: &mut Vec<u8>| rules.cookies.judge(request.fields, ignores_tracking, left);
+        if rewritten.cut_cookies(request, judge) == CookieVerdict::Bypass {
+            bypass = bypass.or(Some(WhyPassed::Cookie));
         }
     }
     if rules.access.login.is_some() {
@@ -260,7 +252,10 @@ fn rewrite(
     }
     if rules.request_fields.acts() {
         let is_from_trusted = asked.client.peer_is_trusted;
-        rules.request_fields.apply(source, is_from_trusted, rewritten.fields_of(request));
+        let edit = |fields: &mut Fields, value: &mut Vec<u8>| {
+            rules.request_fields.apply(source, is_from_trusted, fields, value);
+        };
+        rewritten.edit_fields(request, edit);
     }
     // What is written may be answered by a page (RFC 9110 §9.3.3), which is its writer's alone.
     let is_for_some = rules.caching.grant.gives_lifetimes() || !rules.cookies.bypass.is_empty();
