@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use proxy::settings::ListenMode;
 use serde_json::{Value, json};
 
-use crate::check_vcl::{self, VclResult};
+use crate::check_vcl::{self, Beside, VclResult};
 use crate::config::{self, ConfigError};
 use crate::flags::CheckFlags;
 use crate::machine_check::{self, MachineFinding};
@@ -55,7 +55,7 @@ pub fn check(flags: &CheckFlags) -> ExitCode {
 impl Checked {
     fn of(path: &Path, flags: &CheckFlags) -> Checked {
         if check_vcl::is_vcl(path) {
-            Checked::Vcl(check_vcl::load(path, &flags.vcl_path))
+            Checked::Vcl(check_vcl::load(path, Beside::alone(&flags.vcl_path)))
         } else {
             Checked::Config(Box::new(CheckedConfig::of(path, flags)))
         }
@@ -108,7 +108,8 @@ impl CheckedConfig {
         let program = plan.as_ref().ok().and_then(|plan| {
             let file = plan.vcl_file.clone()?;
             let folders = if flags.vcl_path.is_empty() { &plan.vcl_path } else { &flags.vcl_path };
-            let result = check_vcl::load(&file, folders);
+            let origins = plan.settings.origins_for_programs();
+            let result = check_vcl::load(&file, Beside { vcl_path: folders, origins: &origins });
             Some((file, result))
         });
         let machine = plan.as_ref().ok().filter(|_| !flags.file_only).map(machine_check::findings).unwrap_or_default();

@@ -63,17 +63,34 @@ fn begins_as_vcl(text: &[u8]) -> bool {
     is_word && !matches!(behind, None | Some(b'=' | b'.'))
 }
 
-pub fn load(path: &Path, vcl_path: &[PathBuf]) -> VclResult {
+/// What a VCL may refer to beside itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'a> {
+    /// Folders of what it includes.
+    pub vcl_path: &'a [PathBuf],
+    /// Origins of larder.toml that it may name as backends.
+    pub origins: &'a [String],
+}
+
+impl<'a> Beside<'a> {
+    /// No larder.toml.
+    pub fn alone(vcl_path: &'a [PathBuf]) -> Beside<'a> {
+        Beside { vcl_path, origins: &[] }
+    }
+}
+
+pub fn load(path: &Path, beside: Beside<'_>) -> VclResult {
     match read_vcl(path) {
-        Ok(bytes) => check_text(&path.display().to_string(), bytes, vcl_path),
+        Ok(bytes) => check_text(&path.display().to_string(), bytes, beside),
         Err(why) => VclResult::Unreadable(format!("{}: error: {why}", path.display())),
     }
 }
 
 /// A text under the name of the file that it is of, or would be.
-pub fn check_text(name: &str, bytes: Vec<u8>, vcl_path: &[PathBuf]) -> VclResult {
-    let includes = Disk { vcl_path };
-    VclResult::Checked(Box::new(vcl::check(Included { name: name.to_owned(), bytes }, &includes)))
+pub fn check_text(name: &str, bytes: Vec<u8>, beside: Beside<'_>) -> VclResult {
+    let includes = Disk { vcl_path: beside.vcl_path };
+    let first = Included { name: name.to_owned(), bytes };
+    VclResult::Checked(Box::new(vcl::check_beside(first, &includes, beside.origins)))
 }
 
 pub fn read_vcl(path: &Path) -> Result<Vec<u8>, String> {

@@ -31,7 +31,7 @@ use crate::process_memory::Process;
 use crate::quantities::show_size;
 use crate::say::say;
 use crate::tls_files::WatchedTls;
-use crate::vcl_loading::{self, Ready};
+use crate::vcl_loading::{self, Beside, Ready};
 use crate::vcl_world::Machine;
 
 pub struct Running {
@@ -294,7 +294,10 @@ const FIRST_PROGRAM: &str = "boot";
 fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
     let Some(file) = &plan.vcl_file else { return Ok(None) };
     let colour = io::stderr().is_terminal();
-    let loaded = vcl_loading::from_file(name, file, &plan.vcl_path, colour);
+    let loaded = {
+        let origins = plan.settings.origins_for_programs();
+        vcl_loading::from_file(name, file, Beside { vcl_path: &plan.vcl_path, origins: &origins }, colour)
+    };
     let Ready { program, summary, warnings } =
         loaded.map_err(|drawn| format!("the VCL {} is refused:\n{}", file.display(), drawn.trim_end()))?;
     let hint = if warnings.is_empty() { "" } else { " (larder check shows them)" };
@@ -306,7 +309,7 @@ fn warn_of_plan(plan: &Plan) {
     plan.warnings().iter().for_each(|warning| say!("warning: {warning}"));
     let leads_to_origin = |route: &RouteSettings| matches!(route.target, RouteTarget::Origin(_));
     if plan.vcl_file.is_some() && plan.settings.routes.iter().any(leads_to_origin) {
-        say!("warning: a VCL decides whom it asks, so --origin and [origin.NAME] are not used");
+        say!("warning: a VCL decides whom it asks: --origin and [origin.NAME] are asked only where it names them");
     }
     for root in plan.settings.roots.iter().filter(|root| !root.directory.is_dir()) {
         say!("warning: the root {} is no directory; requests for it fail until it is one", root.directory.display());

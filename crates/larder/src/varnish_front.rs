@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use varnishd::{CommandLine, Front, ParameterBook, Secret, Served, Task, VclState, VclText};
 
-use crate::check_vcl;
+use crate::check_vcl::{self, Beside};
 use crate::limits::CERTIFICATE_LOOK_EVERY;
 use crate::say::say;
 use crate::signals::{Signals, Told};
@@ -131,9 +131,12 @@ fn check(line: &CommandLine) -> ExitCode {
         .collect();
     let result = match (&line.backend, line.vcl_files.last()) {
         (Some(backend), _) => {
-            check_vcl::check_text("<-b>", front_plan::vcl_of_backend(backend).into_bytes(), &vcl_path)
+            check_vcl::check_text("<-b>", front_plan::vcl_of_backend(backend).into_bytes(), Beside::alone(&vcl_path))
         }
-        (None, file) => check_vcl::load(&kept_vcls::found(file.map_or("", String::as_str), &vcl_path), &vcl_path),
+        (None, file) => {
+            let found = kept_vcls::found(file.map_or("", String::as_str), &vcl_path);
+            check_vcl::load(&found, Beside::alone(&vcl_path))
+        }
     };
     let _ = write!(std::io::stderr(), "{}", result.show(std::io::stderr().is_terminal()));
     match result.summary() {

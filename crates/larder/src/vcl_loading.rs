@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proxy::VclProgram;
 
+pub use crate::check_vcl::Beside;
 use crate::check_vcl::{self, VclResult};
 
 /// A checked program, and what there is to say of it.
@@ -16,13 +17,18 @@ pub struct Ready {
 }
 
 /// Reads a file and what it includes. The error is drawn.
-pub fn from_file(name: &str, file: &Path, vcl_path: &[PathBuf], colour: bool) -> Result<Ready, String> {
-    ready(name, check_vcl::load(file, vcl_path), colour)
+pub fn from_file(name: &str, file: &Path, beside: Beside<'_>, colour: bool) -> Result<Ready, String> {
+    ready(name, check_vcl::load(file, beside), colour)
 }
 
-/// A text that somebody sent; `from` is what its mistakes and its `./` includes refer to.
-pub fn from_text(name: &str, from: &str, text: Vec<u8>, vcl_path: &[PathBuf]) -> Result<Ready, String> {
-    ready(name, check_vcl::check_text(from, text, vcl_path), false)
+/// A text that somebody sent, beside folders and origins as for [`Beside`]; `from` is what its mistakes and its `./` includes refer to.
+pub fn from_text(
+    name: &str,
+    from: &str,
+    text: Vec<u8>,
+    (vcl_path, origins): (&[PathBuf], &[String]),
+) -> Result<Ready, String> {
+    ready(name, check_vcl::check_text(from, text, Beside { vcl_path, origins }), false)
 }
 
 fn ready(name: &str, result: VclResult, colour: bool) -> Result<Ready, String> {

@@ -22,7 +22,7 @@ pub struct Record<'a> {
     pub wall_ms: u64,
     /// The client's address; one on a UNIX socket has loopback's.
     pub client: IpAddr,
-    /// The name of a user of the forward proxy, who has shown a password for it.
+    /// The name of who has shown a password, to the forward proxy or to a route, or of whom a route's service has said who it is.
     pub user: Option<&'a [u8]>,
     /// Empty when no request line could be read.
     pub method: &'a [u8],

@@ -18,6 +18,8 @@ use crate::held_body::{HeldBody, Pages};
 use crate::included::IncludedBody;
 use crate::limits::SLICES_MAX;
 use crate::memcached_gateway::chunked_read::ChunkedRead;
+use crate::paced_source::PacedSource;
+use crate::route_rules::bandwidth::Bandwidth;
 use crate::send_outcome::End;
 use crate::sliced_read::SlicedRead;
 use crate::unsent::RestOfBody;
@@ -57,6 +59,8 @@ pub(crate) enum BodySource {
     Filtered(Box<FilteredSource>),
     /// A page that is put together.
     Assembled(Box<Assembly>),
+    /// Another body, no faster than it may go.
+    Paced(Box<PacedSource>),
     /// It broke off. It must not be asked again; what was taken of it still goes out.
     Broken(End),
 }
@@ -98,6 +102,11 @@ impl Body {
 
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self.source, BodySource::Empty)
+    }
+
+    /// The same, no faster than that.
+    pub(crate) fn paced(self, pace: Bandwidth) -> Body {
+        BodySource::Paced(Box::new(PacedSource::new(self, pace))).into()
     }
 
     /// Puts the next bytes into the queue, or says what there is instead.
@@ -158,6 +167,7 @@ impl Body {
             BodySource::Follow { follower, .. } => RestOfBody::of_flight(follower.flight()),
             BodySource::Slices(read) => read.rest(),
             BodySource::Filtered(source) => source.body().rest(),
+            BodySource::Paced(source) => source.body().rest(),
             BodySource::Empty
             | BodySource::Bytes(_)
             | BodySource::Origin(_)
@@ -189,8 +199,8 @@ impl Body {
 
     /// Do the pieces that were taken of it belong to nobody else?
     pub(crate) fn is_handed_over(&self) -> bool {
-        use BodySource::{Assembled, Filtered, Follow, Origin, Slices};
-        matches!(self.source, Follow { .. } | Origin(_) | Slices(_) | Filtered(_) | Assembled(_))
+        use BodySource::{Assembled, Filtered, Follow, Origin, Paced, Slices};
+        matches!(self.source, Follow { .. } | Origin(_) | Slices(_) | Filtered(_) | Assembled(_) | Paced(_))
     }
 
     /// Does it come from somewhere else while it is sent, so that its end may come late, or more than was promised?
@@ -198,6 +208,7 @@ impl Body {
         match &self.source {
             BodySource::Follow { .. } | BodySource::Origin(_) | BodySource::Assembled(_) => true,
             BodySource::Filtered(source) => source.body().is_streamed(),
+            BodySource::Paced(source) => source.body().is_streamed(),
             _ => false,
         }
     }
@@ -285,6 +296,7 @@ impl BodySource {
             },
             BodySource::Filtered(source) => ready!(source.poll(queue, cx)),
             BodySource::Assembled(page) => ready!(page.poll(queue, cx)),
+            BodySource::Paced(source) => ready!(source.poll(queue, cx)),
             // One at a time.
             BodySource::Chunks(read) if read.has_begun() && !queue.is_empty() => return Poll::Pending,
             BodySource::Chunks(read) => match ready!(read.poll_next(cx)) {

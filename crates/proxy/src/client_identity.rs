@@ -18,7 +18,7 @@ pub(crate) struct ClientIdentity {
     pub(crate) is_vouched_for: bool,
     /// The peer is one of `trusted_proxies`: its X-Forwarded-* are kept and added to.
     pub(crate) peer_is_trusted: bool,
-    /// A user of the forward proxy: name and password in its Proxy-Authorization are right.
+    /// It has shown name and password, and they are right.
     pub(crate) is_user: bool,
 }
 

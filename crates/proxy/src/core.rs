@@ -25,6 +25,7 @@ use crate::dry_runner::watch::Watch;
 use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
 use crate::http_challenges::HttpChallenges;
+use crate::known_admissions::KnownAdmissions;
 use crate::limits::{CONNECTIONS_ALWAYS, STALLED_AFTER};
 use crate::log_buffer::LogBuffer;
 use crate::log_sink::LogSink;
@@ -36,6 +37,7 @@ use crate::prober::Probes;
 use crate::records::RecordSink;
 use crate::route_rules::rate_table::RateTable;
 use crate::route_rules::rewritten_request::{IdleRoom, RewritingRoom};
+use crate::route_rules::under_way::UnderWay;
 use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
@@ -68,12 +70,17 @@ pub(crate) struct Shared {
     pub(crate) client_permits: Arc<ClientPermits>,
     /// Of those whose requests are limited.
     pub(crate) rates: RateTable,
+    pub(crate) admissions: KnownAdmissions,
+    /// Requests whose number is limited.
+    pub(crate) under_way: Arc<UnderWay>,
     pub(crate) memory: MemoryGate,
     pub(crate) partial_heads_bytes: AtomicUsize,
     /// Of values on their way to memcached, and of those in chunks on their way from it.
     pub(crate) memcached_values_bytes: AtomicUsize,
     /// CONNECT tunnels, over all cores.
     pub(crate) tunnels_open: AtomicUsize,
+    /// Copies of requests under way, over all cores.
+    pub(crate) mirrors_open: AtomicUsize,
     pub(crate) hit_history: HitHistory,
     pub(crate) http_challenges: Arc<HttpChallenges>,
     pub(crate) variations: UrlVariations,
@@ -157,6 +164,8 @@ pub(crate) struct Core {
     pub(crate) clock: Cell<Clock>,
     /// Room for what the words of a route make of a request.
     rewritten: IdleRoom,
+    /// The name of the user who has sent the request that is being opened, where it is known that it is one.
+    user: RefCell<Vec<u8>>,
     pub(crate) site: RefCell<Arc<Site>>,
     pub(crate) draining: Cell<bool>,
     /// After this the core ends, whatever its tasks are doing.
@@ -195,6 +204,7 @@ impl Core {
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
             rewritten: Cell::default(),
+            user: RefCell::default(),
             draining: Cell::new(false),
             hard_end_ms: Cell::new(u64::MAX),
             listeners_open: Cell::new(0),
@@ -219,6 +229,18 @@ impl Core {
     #[inline]
     pub(crate) fn log_line(&self, write: impl FnOnce(&mut Vec<u8>)) {
         self.log.borrow_mut().append(self.shared.log.as_deref(), &self.counters, write);
+    }
+
+    /// Notes the user who has sent the request that is being opened.
+    pub(crate) fn note_user(&self, name: &[u8]) {
+        let mut user = self.user.borrow_mut();
+        user.clear();
+        user.extend_from_slice(name);
+    }
+
+    /// The user who was noted last. That is the one of a client that is known to be one, until the next request is opened.
+    pub(crate) fn user(&self) -> std::cell::Ref<'_, Vec<u8>> {
+        self.user.borrow()
     }
 
     /// Hands over what has gathered of the access log.

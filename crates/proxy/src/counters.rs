@@ -122,6 +122,14 @@ counters! {
     tunnel_bytes_up: Total, "Bytes carried from clients through tunnels and pipes";
     tunnel_bytes_down: Total, "Bytes carried to clients through tunnels and pipes";
     route_rate_limited: Total, "Requests refused because a route's rate_limit was reached";
+    route_connections_limited: Total, "Requests refused because as many were under way as a route's connection_limit lets";
+    mirrored: Total, "Copies of requests sent to the mirrors of routes";
+    mirrors_failed: Total, "Of these, those to which no whole answer came within limits.mirror_timeout";
+    mirrors_left_out: Total, "Requests not copied because of a limit (limits.mirrors_max, limits.mirror_body_bytes_max), or whose body did not come";
+    auth_requests: Total, "Questions to services of auth_request whether a client may come in";
+    auth_requests_known: Total, "Requests of clients that had been let in a moment before, for whom nobody was asked again";
+    auth_requests_refused: Total, "Requests that such a service refused";
+    auth_requests_failed: Total, "Requests refused because such a service gave no clear answer";
     forward_denied: Total, "Requests to the forward proxy refused by its rules";
     purges: Total, "PURGE requests carried out";
     refused: Total, "Requests refused as malformed or over a limit";

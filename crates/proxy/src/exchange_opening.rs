@@ -65,7 +65,7 @@ fn ruled(
     (received, moment): (&mut ReceivedRequest<'_>, Moment),
     room: &mut RewritingRoom<'_>,
 ) -> (FieldSet, ClientIdentity, RouteVerdict) {
-    let (seen, client) = match site.vcl {
+    let (seen, mut client) = match site.vcl {
         None => receive::who_asks(site, received, asker.peer),
         Some(_) => receive::who_asks_program(site, received, asker.peer),
     };
@@ -76,6 +76,7 @@ fn ruled(
             route_verdict::of_request(core, site, &asked, room)
         }
     };
+    client.is_user = ruling.is_user;
     (seen, client, ruling)
 }
 
@@ -84,7 +85,7 @@ fn is_program_s(site: &Site, ruling: &RouteVerdict) -> bool {
     let target = ruling.route.map(|route| site.routes.at(route).target);
     let is_answered = match ruling.first {
         Some(FirstWord::Answer(_)) => !ruling.is_settled,
-        Some(FirstWord::Verify { ref then, .. }) => then.is_some(),
+        Some(FirstWord::Admit { ref then, .. }) => then.is_some(),
         None => false,
     };
     !is_answered && matches!(target, None | Some(RouteTarget::Origin(_)))

@@ -40,6 +40,7 @@ mod arriving;
 pub(crate) mod begin;
 pub(crate) mod bereq;
 mod beresp;
+pub(crate) mod body_copy;
 pub(crate) mod body_filters;
 pub(crate) mod broken;
 mod builtin_esi;
@@ -57,12 +58,14 @@ pub(crate) mod fetched_body;
 pub(crate) mod fill;
 mod head_sink;
 mod invalidated;
+pub(crate) mod mirrored;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
 mod origin_request;
 pub(crate) mod program_answer;
 mod program_steps;
 pub(crate) mod purpose;
+pub(crate) mod question;
 mod refreshed;
 mod reply;
 mod retry;
@@ -74,9 +77,12 @@ pub(crate) mod slice_manifest;
 pub(crate) mod slice_stream;
 pub(crate) mod timeouts;
 mod upload;
+mod whole_time;
 
+use self::body_copy::BodyCopy;
 use self::fetch_policy::FetchPolicy;
 use self::origin_body::Arriving;
+use self::whole_time::WholeTime;
 
 /// One fetch.
 pub(crate) struct Fetch {
@@ -109,8 +115,12 @@ pub(crate) struct Fetch {
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,
     timeouts: Timeouts,
+    /// How long all of it may take, if its route says that.
+    whole: Option<WholeTime>,
     /// The client's body, where it was read before: it goes out with the head.
     carried: Option<Bytes>,
+    /// Somebody wants a copy of it when it is sent.
+    pub(crate) copy: Option<BodyCopy>,
     /// The strong entity tag of the origin's answer, where that is large and the origin can be asked for parts of it.
     ranges_tag: Option<Bytes>,
     /// To be told when the request leaves, from when on invalidations are about what comes; by RFC 9111 they are from the start
@@ -198,7 +208,12 @@ impl Fetch {
             Purpose::Raw | Purpose::Tunnel => Carriage::Http1,
             Purpose::Upgrade if is_websocket() => Carriage::WebSocket,
             Purpose::Upgrade => Carriage::Http1,
-            Purpose::Store(_) | Purpose::Slice { .. } | Purpose::Pass | Purpose::Piped => Carriage::Any,
+            Purpose::Store(_)
+            | Purpose::Slice { .. }
+            | Purpose::Pass
+            | Purpose::Question
+            | Purpose::Mirrored
+            | Purpose::Piped => Carriage::Any,
         }
     }
 

@@ -166,6 +166,12 @@ pub struct Limits {
     pub forward_target_connections_max: usize,
     /// An origin that nobody asked for in so long is forgotten.
     pub forward_target_idle: Duration,
+    /// Copies of requests for the mirrors of routes at once, over all cores …
+    pub mirrors_max: usize,
+    /// … from the first byte to the last of the answer …
+    pub mirror_timeout: Duration,
+    /// … with no longer body.
+    pub mirror_body_bytes_max: u64,
     /// Tunnels and pipes at once, over all cores; each holds two files.
     pub tunnels_max: usize,
     /// A tunnel of which one side has ended, and the other is silent for so long: closed.
@@ -239,6 +245,9 @@ impl Default for Limits {
             forward_targets_max: 4096,
             forward_target_connections_max: 1024,
             forward_target_idle: FORWARD_TARGET_IDLE_DEFAULT,
+            mirrors_max: 256,
+            mirror_timeout: Duration::from_secs(10),
+            mirror_body_bytes_max: 64 << 10,
             tunnels_max: 8192,
             tunnel_half_closed_timeout: Duration::from_secs(60),
             tunnel_idle_timeout: Duration::from_secs(3600),
@@ -305,6 +314,22 @@ pub(crate) const KNOWN_CREDENTIALS_MAX: usize = 16 << 10;
 pub(crate) const RATE_CLIENTS_MAX: usize = 64 << 10;
 /// In so many parts, of which one is locked for a request.
 pub(crate) const RATE_SHARDS: usize = 64;
+
+/// Who was admitted by the service of an `auth_request` and is known for a while …
+pub(crate) const ADMISSIONS_KNOWN_MAX: usize = 16 << 10;
+/// … in so many parts, of which one is locked for a request …
+pub(crate) const ADMISSIONS_SHARDS: usize = 64;
+/// … with so many bytes of fields at most: for whom more is copied the service is asked each time.
+pub(crate) const AUTH_KNOWN_FIELDS_BYTES_MAX: usize = 1 << 10;
+/// What is copied of such a service's answer into a request.
+pub(crate) const AUTH_COPIED_BYTES_MAX: usize = 8 << 10;
+/// An answer that goes out at a pace goes in so many pieces a second, and none of them is longer.
+pub(crate) const PACED_PIECES_PER_SECOND: u64 = 10;
+pub(crate) const PACED_PIECE_BYTES_MAX: u64 = 64 << 10;
+/// In so many parts requests that are under way are counted (`connection_limit`), of which one is locked for a request.
+pub(crate) const UNDER_WAY_SHARDS: usize = 64;
+/// What an entry of the table costs beside its fields.
+pub(crate) const ADMISSION_BYTES: usize = 128;
 
 /// How long the end of the process waits for the disks to write what is queued.
 pub(crate) const DISK_CLOSE_MAX: Duration = Duration::from_secs(10);

@@ -311,12 +311,9 @@ impl Origin {
         self.timeouts.connect.unwrap_or(limits.connect_timeout)
     }
 
-    pub fn first_byte_timeout(&self, limits: &Limits) -> Duration {
-        self.timeouts.first_byte.unwrap_or(limits.first_byte_timeout)
-    }
-
-    pub fn between_bytes_timeout(&self, limits: &Limits) -> Duration {
-        self.timeouts.between_bytes.unwrap_or(limits.between_bytes_timeout)
+    /// Its own, in place of those of the limits.
+    pub fn timeouts(&self) -> &OriginTimeouts {
+        &self.timeouts
     }
 
     /// A connection for one request that wants nothing special.

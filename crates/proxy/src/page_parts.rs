@@ -18,6 +18,7 @@ use crate::page_variables;
 use crate::part_maker::PartMaker;
 use crate::records::RecordKind;
 use crate::site::Site;
+use crate::subrequest_fields::is_of_one_answer;
 use crate::transaction::{BeginIncluded, Step, Transaction};
 
 /// What the requests for a page's parts are made of.
@@ -113,7 +114,7 @@ impl PageParts {
             return Err(LeftOut::Count(limits.esi_parts_max));
         }
         let mut fields = Fields::default();
-        for field in original.fields.iter().filter(|field| !is_of_the_page(field.name)) {
+        for field in original.fields.iter().filter(|field| !is_of_one_answer(field.name)) {
             let is_replaced = named.is_some() && field.name == FieldName::Host;
             if !is_replaced && self.maker.hands_on(settings, original.fields, &field, is_own) {
                 fields.push_named(field.name_text, field.value);
@@ -136,27 +137,13 @@ impl PageParts {
         let part = message::Request { fields: fields.view(), ..part };
         // Under the built-in policy its words are heard where it is received.
         let route = self.site.routes.find(&part);
-        let has_login = || route.is_some_and(|route| self.site.routes.at(route).rules.access.login.is_some());
-        let is_refused = || self.site.why_refused(&part, &self.client, route).is_some() || has_login();
+        let wants_known = || route.is_some_and(|route| self.site.routes.at(route).rules.access.wants_known_clients());
+        let is_refused = || self.site.why_refused(&part, &self.client, route).is_some() || wants_known();
         if self.site.vcl.is_some() && is_refused() {
             return Err(LeftOut::Route);
         }
         Ok(part.to_head())
     }
-}
-
-/// What was said of the page, and not of what it includes.
-fn is_of_the_page(name: FieldName) -> bool {
-    rules::conditions::is_condition(name)
-        || matches!(
-            name,
-            FieldName::Range
-                | FieldName::IfRange
-                | FieldName::AcceptEncoding
-                | FieldName::ContentLength
-                | FieldName::TransferEncoding
-                | FieldName::Expect
-        )
 }
 
 impl Variables for PageParts {

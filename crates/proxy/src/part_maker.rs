@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
 use crate::settings::EsiSettings;
 use crate::site::Site;
+use crate::subrequest_fields::is_of_content;
 use crate::transaction::Transaction;
 use crate::vcl_story::including::ProgramParts;
 
@@ -82,10 +83,4 @@ impl PartMaker {
             PartMaker::Program(parts) => parts.records(),
         }
     }
-}
-
-/// About the body that came with the request for the page.
-fn is_of_content(field: &Field<'_>) -> bool {
-    const PREFIX: &[u8] = b"content-";
-    field.name_text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
 }

@@ -112,20 +112,20 @@ pub(crate) fn judge(
         _ => None,
     };
     let routed = Routed { route: ruling.route, backend, is_bypass: ruling.bypass.is_some() };
-    let (answer, credentials) = match ruling.first {
+    let (answer, admission) = match ruling.first {
         None => (None, None),
         Some(FirstWord::Answer(synth)) => (Some(synth), None),
-        Some(FirstWord::Verify { credentials, then }) => (then, Some(credentials)),
+        Some(FirstWord::Admit { credentials, then, also }) => (then, Some((credentials, also))),
     };
     let then = match answer {
         Some(synth) => Verdict::Synth(*synth),
         None => answered_by(core, site, received, (seen, client), (target, ruling.bypass)),
     };
-    let verdict = match credentials {
+    let verdict = match admission {
         None => then,
-        Some(credentials) => {
+        Some((credentials, also)) => {
             let by = ruling.route.map_or(Door::Forward, Door::Route);
-            Verdict::Admit(Box::new(Unverified { credentials, by, then }))
+            Verdict::Admit(Box::new(Unverified { credentials, by, also, then }))
         }
     };
     Received { verdict, seen, client, routed }

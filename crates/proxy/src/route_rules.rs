@@ -7,10 +7,15 @@
 
 use std::path::PathBuf;
 
-use crate::network::Network;
+use message::Field;
 
-mod answer_editing;
+use crate::network::Network;
+use crate::settings::RouteTimeouts;
+
+pub(crate) mod answer_editing;
 pub(crate) mod answer_fields;
+pub(crate) mod auth_request;
+pub(crate) mod bandwidth;
 pub(crate) mod caching_rules;
 pub(crate) mod cookie_rules;
 pub(crate) mod cross_origin;
@@ -19,6 +24,7 @@ pub(crate) mod field_template;
 pub(crate) mod guards;
 pub(crate) mod heeds;
 pub(crate) mod known_names;
+pub(crate) mod mirror_settings;
 pub(crate) mod name_patterns;
 pub(crate) mod own_answer;
 pub(crate) mod query_rules;
@@ -27,27 +33,38 @@ pub(crate) mod rewritten_request;
 pub(crate) mod route_conditions;
 pub(crate) mod route_verdict;
 pub(crate) mod target_rewrite;
+pub(crate) mod under_way;
 
 use self::answer_fields::AnswerFields;
+use self::auth_request::AuthRequest;
+use self::bandwidth::Bandwidth;
 use self::caching_rules::CachingRules;
 use self::cookie_rules::CookieRules;
 use self::field_edits::FieldEdits;
 use self::field_template::FieldTemplate;
+use self::mirror_settings::MirrorSettings;
 use self::own_answer::OwnAnswer;
 use self::query_rules::QueryRules;
 use self::rate_table::Rate;
 use self::target_rewrite::TargetRewrite;
+use self::under_way::{ConnectionLimit, CountedBy};
 
 /// What an operator says of a route.
 #[derive(Clone, Debug, Default)]
 pub struct RouteRules {
     pub access: RouteAccess,
     pub rate_limits: Vec<RateLimit>,
+    pub connection_limits: Vec<ConnectionLimit>,
+    /// How fast each answer goes out, at most.
+    pub bandwidth: Option<Bandwidth>,
     /// A larger body of a request is refused.
     pub request_body_bytes_max: Option<u64>,
     /// Nobody else answers.
     pub answer: Option<OwnAnswer>,
     pub target: TargetRewrite,
+    pub timeouts: RouteTimeouts,
+    /// Who is asked the same, for nothing.
+    pub mirror: Option<MirrorSettings>,
     pub query: QueryRules,
     pub cookies: CookieRules,
     pub request_fields: FieldEdits,
@@ -64,6 +81,8 @@ pub struct RouteAccess {
     pub denied: Vec<Network>,
     /// Users with a name and a password.
     pub login: Option<Login>,
+    /// Whom this service admits.
+    pub service: Option<AuthRequest>,
 }
 
 /// Users by name and password (RFC 7617).
@@ -90,15 +109,30 @@ pub struct RateLimit {
 impl RouteRules {
     /// May a request be refused for how many or how large they are?
     pub(crate) fn limits_requests(&self) -> bool {
-        !self.rate_limits.is_empty() || self.request_body_bytes_max.is_some()
+        !self.rate_limits.is_empty() || !self.connection_limits.is_empty() || self.request_body_bytes_max.is_some()
+    }
+
+    /// Is no request answered at once, because it has to be admitted first, or because its answer takes its time?
+    pub(crate) fn takes_time(&self) -> bool {
+        self.access.service.is_some() || !self.connection_limits.is_empty() || self.bandwidth.is_some()
     }
 
     /// Is the path's pattern asked for its groups?
-    fn names_groups(&self) -> bool {
+    pub(crate) fn names_groups(&self) -> bool {
         let answer = self.answer.iter().flat_map(|answer| [&answer.location, &answer.body]).flatten();
         let lines = self.request_fields.set.iter().chain(&self.request_fields.added).map(|line| line.value());
-        let keys = self.rate_limits.iter().filter_map(|limit| limit.by.as_ref());
+        let counted = self.connection_limits.iter().filter_map(|limit| match &limit.by {
+            CountedBy::Key(key) => Some(key),
+            CountedBy::Client | CountedBy::Route => None,
+        });
+        let keys = self.rate_limits.iter().filter_map(|limit| limit.by.as_ref()).chain(counted);
         answer.chain(lines).chain(keys).any(FieldTemplate::has_groups)
+    }
+
+    /// Is a field of a request the route's own word, whatever the client has sent?
+    pub(crate) fn puts(&self, field: &Field<'_>) -> bool {
+        self.request_fields.set.iter().any(|line| line.is_named(field))
+            || self.access.service.as_ref().is_some_and(|service| service.copies(field.name_text))
     }
 
     /// By what a response is selected beside what it says itself.
@@ -109,6 +143,19 @@ impl RouteRules {
 
 impl RouteAccess {
     pub(crate) fn guards(&self) -> bool {
-        self.allowed.is_some() || !self.denied.is_empty() || self.login.is_some()
+        self.allowed.is_some() || !self.denied.is_empty() || self.wants_known_clients()
+    }
+
+    /// Must clients show who they are?
+    pub(crate) fn wants_known_clients(&self) -> bool {
+        self.login.is_some() || self.service.is_some()
+    }
+
+    /// Is whoever has come in by the word of another route in here, too?
+    pub(crate) fn is_met_by(&self, other: Option<&RouteAccess>) -> bool {
+        let login = other.and_then(|other| other.login.as_ref());
+        let service = other.and_then(|other| other.service.as_ref());
+        (self.login.is_none() || self.login.as_ref() == login)
+            && (self.service.is_none() || self.service.as_ref() == service)
     }
 }

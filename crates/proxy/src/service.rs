@@ -25,6 +25,7 @@ use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
 use crate::hit_history::{HitHistory, HitRatios};
 use crate::http_challenges::HttpChallenges;
+use crate::known_admissions::KnownAdmissions;
 use crate::limits::DISK_CLOSE_MAX;
 use crate::listener;
 use crate::listener_tls::ListenerTls;
@@ -281,6 +282,11 @@ impl Proxy {
         self.shared.site.load().forward.parents.origins.status(Clock::read().at(Moment::now()).mono_ms)
     }
 
+    /// The origins that a program may name as backends: those that are asked over HTTP.
+    pub fn origins_for_programs(&self) -> Vec<String> {
+        self.shared.site.load().settings.origins_for_programs()
+    }
+
     pub fn origins_status(&self) -> Vec<OriginStatus> {
         self.shared.site.load().origins.status(Clock::read().at(Moment::now()).mono_ms)
     }
@@ -390,10 +396,13 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         draining: AtomicBool::new(false),
         client_permits: Arc::default(),
         rates: RateTable::default(),
+        admissions: KnownAdmissions::default(),
+        under_way: Arc::default(),
         memory,
         partial_heads_bytes: AtomicUsize::new(0),
         memcached_values_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),
+        mirrors_open: AtomicUsize::new(0),
         hit_history: HitHistory::new(deadline_now_ms()),
         http_challenges: Arc::default(),
         variations: UrlVariations::default(),

@@ -32,17 +32,21 @@ pub use crate::memcached_gateway::gateway_settings::{
 };
 pub use crate::network::Network;
 pub use crate::route_rules::answer_fields::AnswerFields;
+pub use crate::route_rules::auth_request::AuthRequest;
+pub use crate::route_rules::bandwidth::Bandwidth;
 pub use crate::route_rules::caching_rules::{CachingRules, Selector};
 pub use crate::route_rules::cookie_rules::CookieRules;
 pub use crate::route_rules::cross_origin::CrossOrigin;
 pub use crate::route_rules::field_edits::{FieldEdits, FieldLine};
-pub use crate::route_rules::field_template::FieldTemplate;
+pub use crate::route_rules::field_template::{FieldTemplate, TemplatePiece};
+pub use crate::route_rules::mirror_settings::MirrorSettings;
 pub use crate::route_rules::name_patterns::NamePattern;
 pub use crate::route_rules::own_answer::OwnAnswer;
 pub use crate::route_rules::query_rules::QueryRules;
 pub use crate::route_rules::rate_table::Rate;
 pub use crate::route_rules::route_conditions::{FieldCondition, PathPattern};
 pub use crate::route_rules::target_rewrite::TargetRewrite;
+pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
 pub use rules::{ContentCoding, Grant, GrantedLifetime};
@@ -97,6 +101,11 @@ pub struct Settings {
 const SERVER_OF_VARNISHD: &str = "Varnish";
 
 impl Settings {
+    /// The origins that a program may name as backends: those that are asked over HTTP.
+    pub fn origins_for_programs(&self) -> Vec<String> {
+        self.origins.iter().filter(|origin| origin.fastcgi.is_none()).map(|origin| origin.name.clone()).collect()
+    }
+
     /// How many dictionaries are kept beside the store.
     pub(crate) fn dictionary_bounds(&self) -> DictionaryBounds {
         let is_on = self.compress.is_on && self.compress.dictionaries;
@@ -370,6 +379,15 @@ pub struct OriginTimeouts {
     pub connect: Option<Duration>,
     pub first_byte: Option<Duration>,
     pub between_bytes: Option<Duration>,
+}
+
+/// How long a route waits for what its origin answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteTimeouts {
+    /// In place of the origin's own.
+    pub of_origin: OriginTimeouts,
+    /// From the beginning of a request to the origin to the last byte of its answer.
+    pub whole: Option<Duration>,
 }
 
 /// What is said on a connection before its first request.

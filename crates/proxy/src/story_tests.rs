@@ -24,6 +24,7 @@ mod what_is_fresh;
 mod what_is_recorded;
 mod what_is_stored;
 mod what_routes_say;
+mod who_is_admitted;
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};

@@ -26,6 +26,7 @@ use crate::included::IncludedClient;
 use crate::outgoing::Outgoing;
 use crate::page_budget::PlaceInPage;
 use crate::policy::{self, Policy};
+use crate::route_rules::under_way::Counted;
 use crate::send_outcome::End;
 use crate::site::{Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
@@ -45,6 +46,7 @@ pub(crate) mod lookup;
 pub(crate) mod memcached;
 mod memcached_chunks;
 mod memcached_value;
+mod mirror;
 pub(crate) mod miss;
 pub(crate) mod opening;
 mod part_receiving;
@@ -148,6 +150,8 @@ pub(crate) struct Transaction {
     /// The client said that this is its last request on it.
     pub(crate) client_closes: bool,
     pub(crate) client: ClientIdentity,
+    /// Who has shown a password, or of whom a service has said who it is.
+    pub(crate) user: Option<Box<[u8]>>,
     /// Where it came over TLS of ours.
     pub(crate) tls: Option<Arc<TlsFacts>>,
     /// Absent for what we answer ourselves, files too.
@@ -169,6 +173,8 @@ pub(crate) struct Transaction {
     pub(crate) leased: Option<DiskRead>,
     /// What of a 304 that confirmed its answer is for this request alone.
     pub(crate) own_fields: Fields,
+    /// Counts of its client's requests, and of its route's, that it is one of.
+    pub(crate) counted: Vec<Counted>,
     /// Where it stands, if a page includes it; and what a page shares with its parts.
     pub(crate) place_in_page: PlaceInPage,
     /// What it costs, in the account of the process.

@@ -28,6 +28,8 @@ pub(crate) struct VclSite {
     pub(crate) loaded: Arc<Loaded>,
     /// It says nothing of its own about hits.
     pub(crate) leaves_hits_to_builtin: bool,
+    /// Some of its backends are origins of larder.toml.
+    names_configured: bool,
     /// By the program's ids.
     pub(crate) origins: Arc<Origins>,
     health: Vec<Arc<BackendHealth>>,
@@ -91,6 +93,7 @@ impl VclSite {
         Ok(VclSite {
             name: name.into(),
             leaves_hits_to_builtin: leaves_hits_to_builtin(&loaded),
+            names_configured: loaded.backends().iter().any(|backend| backend.is_elsewhere),
             loaded,
             probes,
             made: MadeBackends::new(into.base, into.parameters, into.prober, into.stage),
@@ -106,10 +109,15 @@ impl VclSite {
         &*self.world
     }
 
-    /// The origin behind a backend. `None` for a number that the program never had.
+    /// The origin behind a backend. `None` for a number that the program never had, and for an origin that `configured` has no more.
     #[inline]
-    pub(crate) fn origin(&self, of: BackendId) -> Option<Arc<Origin>> {
+    pub(crate) fn origin(&self, of: BackendId, configured: &Origins) -> Option<Arc<Origin>> {
         if of.index() < self.health.len() {
+            if self.names_configured
+                && let Some(name) = self.name_elsewhere(of)
+            {
+                return configured.named(name).cloned();
+            }
             return Some(Arc::clone(self.origins.get(of.index())));
         }
         self.made.get(of, &self.loaded, &*self.world).map(|made| Arc::clone(made.origins.get(0)))
@@ -117,18 +125,31 @@ impl VclSite {
 
     /// Two loads and no lock, for a backend that the program defines.
     #[inline]
-    pub(crate) fn health(&self, of: BackendId) -> vcl::Health {
+    pub(crate) fn health(&self, of: BackendId, configured: &Origins) -> vcl::Health {
         let said = |health: &BackendHealth| {
             let health = health.read();
             vcl::Health { healthy: health.healthy, changed_s: health.changed_ms as f64 / 1000.0 }
         };
         match self.health.get(of.index()) {
+            Some(health) if self.names_configured => {
+                let mut said = said(health);
+                if let Some(name) = self.name_elsewhere(of) {
+                    let now_ms = Clock::read().at(Moment::now()).mono_ms;
+                    said.healthy = configured.named(name).is_some_and(|origin| origin.serves_beside(&[], now_ms));
+                }
+                said
+            }
             Some(health) => said(health),
             None => match self.made.get(of, &self.loaded, &*self.world) {
                 Some(made) => said(&made.health),
                 None => vcl::Health { healthy: false, changed_s: 0.0 },
             },
         }
+    }
+
+    /// The name in larder.toml of what the program does not define itself.
+    fn name_elsewhere(&self, of: BackendId) -> Option<&str> {
+        self.loaded.backends().get(of.index()).filter(|backend| backend.is_elsewhere).map(|backend| &*backend.name)
     }
 
     /// For the tick of each core.

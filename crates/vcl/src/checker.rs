@@ -17,11 +17,11 @@ use crate::codes::Code;
 use crate::diagnostics::{Diagnostic, Reports};
 use crate::foreign;
 use crate::near_names::nearest;
-use crate::source_files::{Sources, Span};
+use crate::source_files::{FileId, Sources, Span};
 use crate::subroutines::{Action, Method, MethodSet};
 use crate::syntax::{Block, Definition, Identifier, StatementKind};
 use crate::typed_program::{
-    AclId, BackendId, Body, Object, ObjectId, ProbeId, Program, RegexId, Subroutine, SubroutineId,
+    AclId, Backend, BackendId, Body, Object, ObjectId, ProbeId, Program, RegexId, Subroutine, SubroutineId,
 };
 use crate::variables;
 use crate::vmod_signatures::{self, Vmod};
@@ -36,8 +36,13 @@ mod lints;
 mod statement_checker;
 mod via_checker;
 
-/// Checks the user's definitions and those of builtin.vcl.
-pub fn check(user: &[Definition], builtin: &[Definition], sources: &Sources, reports: &mut Reports) -> Program {
+/// Checks the user's definitions and those of builtin.vcl. `elsewhere`: backends that others define, by name.
+pub fn check(
+    (user, builtin): (&[Definition], &[Definition]),
+    elsewhere: &[String],
+    sources: &Sources,
+    reports: &mut Reports,
+) -> Program {
     let mut checker = Checker {
         sources,
         reports,
@@ -47,6 +52,7 @@ pub fn check(user: &[Definition], builtin: &[Definition], sources: &Sources, rep
         facts: Vec::new(),
         current: 0,
         default_probe: None,
+        elsewhere,
     };
     checker.declare(user, false);
     checker.declare(builtin, true);
@@ -72,6 +78,8 @@ struct Checker<'a> {
     /// The subroutine whose body is being checked.
     current: usize,
     default_probe: Option<ProbeId>,
+    /// Backends that others define, and the program may name.
+    elsewhere: &'a [String],
 }
 
 struct Symbol {
@@ -184,7 +192,7 @@ impl<'a> Checker<'a> {
                 }
                 Definition::Backend(backend) => {
                     let id = BackendId(self.program.backends.len() as u32);
-                    let made = crate::typed_program::Backend { name: backend.name.text.clone(), endpoint: None };
+                    let made = Backend::none(&backend.name.text);
                     self.program.backends.push(made);
                     self.declare_backend(&backend.name, id);
                 }
@@ -239,6 +247,12 @@ impl<'a> Checker<'a> {
         if !self.program.backends.is_empty() || self.reports.has_errors() {
             return;
         }
+        // Of those that are defined elsewhere the same is the default.
+        let usual = self.elsewhere.iter().find(|name| *name == "default").or(self.elsewhere.first());
+        if let Some(name) = usual {
+            self.program.default_backend = Some(self.declare_elsewhere(name));
+            return;
+        }
         let Some(Definition::Version { span, .. }) = definitions.first() else { return };
         let report = Diagnostic::new(Code::NoBackend, *span, "the program has no backend")
             .note("a file that is included by others is checked by way of the file that includes it")
@@ -246,6 +260,21 @@ impl<'a> Checker<'a> {
                 "write `backend default { .host = \"…\"; }`, or `backend default none;` for one that always fails",
             );
         self.report(report);
+    }
+
+    /// A backend that others define, if there is one of this name and the program has nothing that is called so.
+    fn backend_elsewhere(&mut self, name: &str) -> Option<SymbolKind> {
+        let found = self.elsewhere.iter().find(|other| other.eq_ignore_ascii_case(name))?;
+        Some(SymbolKind::Backend(self.declare_elsewhere(found)))
+    }
+
+    fn declare_elsewhere(&mut self, name: &str) -> BackendId {
+        let id = BackendId(self.program.backends.len() as u32);
+        self.program.backends.push(Backend { is_elsewhere: true, ..Backend::none(name) });
+        let span = Span { file: FileId(0), start: 0, end: 0 };
+        let symbol = Symbol { kind: SymbolKind::Backend(id), span, used: true };
+        self.names.insert(name.to_ascii_lowercase(), symbol);
+        id
     }
 
     fn declare_subroutine(&mut self, name: &Identifier, is_builtin: bool) {

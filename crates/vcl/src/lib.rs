@@ -126,13 +126,18 @@ impl Checked {
 
 /// Reads a file and what it includes, and checks it as a program, with builtin.vcl behind it.
 pub fn check(first: Included, includes: &dyn Includes) -> Checked {
+    check_beside(first, includes, &[])
+}
+
+/// The same of a program that may name backends which are defined elsewhere. Its own come first.
+pub fn check_beside(first: Included, includes: &dyn Includes, elsewhere: &[String]) -> Checked {
     let (mut sources, mut reports) = (Sources::default(), Reports::default());
     let words = inclusion::all_words(first, includes, &mut sources, &mut reports);
     let definitions = parser::parse(&words, &sources, &mut reports);
     let builtin = Included { name: "builtin.vcl".to_owned(), bytes: BUILTIN.as_bytes().to_vec() };
     let words = inclusion::all_words(builtin, &NoIncludes, &mut sources, &mut reports);
     let builtin = parser::parse(&words, &sources, &mut reports);
-    let program = checker::check(&definitions, &builtin, &sources, &mut reports);
+    let program = checker::check((&definitions, &builtin), elsewhere, &sources, &mut reports);
     foreign::templates(&sources, &mut reports);
     let program = (!reports.has_errors()).then_some(program);
     Checked { sources, diagnostics: reports.finish(), program }

@@ -104,7 +104,10 @@ impl Loaded {
     pub fn is_none(&self, of: BackendRef) -> bool {
         match of {
             BackendRef::None => true,
-            BackendRef::Named(id) => self.backends().get(id.index()).is_some_and(|backend| backend.endpoint.is_none()),
+            BackendRef::Named(id) => self
+                .backends()
+                .get(id.index())
+                .is_some_and(|backend| backend.endpoint.is_none() && !backend.is_elsewhere),
             BackendRef::Director(_) => false,
         }
     }

@@ -102,6 +102,15 @@ pub struct Backend {
     pub name: String,
     /// `None` for `backend x none;`, which always fails.
     pub endpoint: Option<Endpoint>,
+    /// Others define it, whom the host knows by this name.
+    pub is_elsewhere: bool,
+}
+
+impl Backend {
+    /// `backend NAME none;`
+    pub fn none(name: &str) -> Backend {
+        Backend { name: name.to_owned(), endpoint: None, is_elsewhere: false }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

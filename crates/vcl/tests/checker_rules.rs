@@ -30,6 +30,36 @@ fn the_built_in_rules_are_a_good_program() {
     check("vcl 4.0; backend b none;", "");
 }
 
+/// The codes of what is said of a file beside which others define `app` and `shop`, and its backends.
+fn beside_others(text: &str) -> (String, Vec<String>) {
+    let first = Included { name: "t.vcl".to_owned(), bytes: format!("vcl 4.1; {text}").into_bytes() };
+    let checked = vcl::check_beside(first, &NoIncludes, &["app".to_owned(), "shop".to_owned(), "now".to_owned()]);
+    let said = checked.diagnostics.iter().map(|d| d.code.to_string()).collect::<Vec<_>>().join(" ");
+    let show = |backend: &vcl::typed_program::Backend| format!("{} {}", backend.name, backend.is_elsewhere);
+    (said, checked.program.map_or(Vec::new(), |program| program.backends.iter().map(show).collect()))
+}
+
+#[test]
+fn backends_of_others_have_their_names_where_the_program_has_none_of_them() {
+    let check = |text: &str, said: &str, backends: &[&str]| {
+        let (found, known) = beside_others(text);
+        assert_eq!(
+            (found.as_str(), known.iter().map(String::as_str).collect::<Vec<_>>()),
+            (said, backends.to_vec()),
+            "{text}"
+        );
+    };
+    let recv = |text: &str| format!("backend b none; sub vcl_recv {{ set req.backend_hint = b; {text} }}");
+    check(&recv("set req.backend_hint = app; set req.backend_hint = App;"), "", &["b false", "app true"]);
+    check("backend app none; sub vcl_recv { set req.backend_hint = app; }", "", &["app false"]);
+    // Words of the language stay what they are.
+    check(&recv("set req.http.x = now;"), "", &["b false"]);
+    check("", "", &["app true"]);
+    check(&recv("set req.backend_hint = other;"), "unknown-name", &[]);
+    // Without others nothing is another than before.
+    assert_eq!(codes("vcl 4.1;"), "no-backend@1");
+}
+
 #[test]
 fn types_agree_or_are_converted() {
     let recv = |text: &str, expect: &str| body("vcl_recv", text, expect);

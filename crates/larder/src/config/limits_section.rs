@@ -184,6 +184,12 @@ limits! {
     forward_target_connections_max => forward_target_connections_max: number(1..=ANY);
     /// How long one that rests is remembered.
     forward_target_idle => forward_target_idle: time(false);
+    /// Copies of requests for `mirror` of routes at once …
+    mirrors_max => mirrors_max: number(0..=ANY);
+    /// … each from its first byte to the last of the answer …
+    mirror_timeout => mirror_timeout: time(true);
+    /// … and with no longer body.
+    mirror_body_bytes_max => mirror_body_bytes_max: bytes(0..=ANY);
     /// Tunnels (CONNECT) and pipes (Upgrade, return (pipe)) at once.
     tunnels_max => tunnels_max: number(0..=ANY);
     /// After so long without a byte a tunnel is closed …

@@ -67,7 +67,7 @@ impl Preset {
         let mut preset = Preset { name, site: RouteWords::default(), paths: Vec::new() };
         for mut section in top.sections("route") {
             let is_of_site = ["path", "path_pattern", "method", "header"].iter().all(|key| section.get(key).is_none());
-            let (conditions, words) = (route_match::read(&mut section), route_words::read(&mut section));
+            let (conditions, words) = (route_match::read(&mut section), route_words::read(&mut section, &[]));
             match is_of_site {
                 true => preset.site = words,
                 false => preset.paths.push((conditions, words)),

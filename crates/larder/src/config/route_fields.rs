@@ -110,6 +110,15 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
+/// The name of a field that may be put into requests.
+pub fn name_for_requests<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
+    let name = text(node)?;
+    match check(name, &NOT_OF_REQUESTS) {
+        None => Ok(name),
+        Some(why) => Err(Complaint::new(node.span(), why, "not this one")),
+    }
+}
+
 /// A value with variables.
 pub fn template(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
     let written = text(node)?;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use proxy::settings::{
-    CookieRules, CrossOrigin, GrantedLifetime, Login, NamePattern, Network, OwnAnswer, QueryRules, RouteAccess,
-    RouteRules, Selector, TargetRewrite,
+    AuthRequest, Bandwidth, CookieRules, CrossOrigin, GrantedLifetime, Login, MirrorSettings, NamePattern, Network,
+    OriginSettings, OwnAnswer, QueryRules, RouteAccess, RouteRules, RouteTimeouts, Selector, TargetRewrite,
 };
 
 use toml::de::DeValue;
@@ -14,9 +14,13 @@ use super::complaint::Complaint;
 use super::route_access::{self, RateWords};
 use super::route_answers;
 use super::route_fields::{self, AnswerFieldWords, FieldWords};
+use super::route_mirror;
+use super::route_pace::{self, ConnectionWords};
+use super::route_service;
 use super::section::{
     Node, Section, as_switch, choice, duration, is_text, network, parsed, size, switch, text, wrong_type,
 };
+use super::timeout_words;
 
 /// What was said, and what was not.
 #[derive(Clone, Debug, Default)]
@@ -24,10 +28,15 @@ pub struct RouteWords {
     allowed: Option<Vec<Network>>,
     denied: Option<Vec<Network>>,
     login: Option<Option<Login>>,
+    service: Option<Option<AuthRequest>>,
     rate_limits: Option<Vec<RateWords>>,
+    connection_limits: Option<Vec<ConnectionWords>>,
+    bandwidth: Option<Option<Bandwidth>>,
     request_body_bytes_max: Option<u64>,
     pub answer: Option<OwnAnswer>,
     target: Option<TargetRewrite>,
+    timeouts: RouteTimeouts,
+    pub mirror: Option<Option<MirrorSettings>>,
     query: Option<QueryRules>,
     cookies: Option<CookieRules>,
     request_fields: FieldWords,
@@ -67,20 +76,30 @@ struct Ignored {
 
 /// Those that say how responses are stored: a program says that itself.
 const OF_STORING: [&str; 6] = ["ttl", "stale_while_revalidate", "stale_if_error", "cache", "ignore_origin", "vary_by"];
-/// And of the path that an origin is asked for.
-const OF_TARGET: [&str; 2] = ["strip_prefix", "rewrite"];
+/// And of what an origin is asked for, and how long it is waited for.
+const OF_ASKING: [(&str, &str); 4] = [
+    ("strip_prefix", "write `set req.url = …;` in vcl_recv"),
+    ("rewrite", "write `set req.url = …;` in vcl_recv"),
+    ("mirror", "leave it out: no VCL has a word for it"),
+    ("timeouts", "write `set bereq.first_byte_timeout = …;` in vcl_backend_fetch"),
+];
 
 /// Reads all of them.
-pub fn read(section: &mut Section<'_>) -> RouteWords {
+pub fn read(section: &mut Section<'_>, origins: &[OriginSettings]) -> RouteWords {
     let request_id = route_fields::request_id(section);
     RouteWords {
         allowed: section.read_list("allow", network),
         denied: section.read_list("deny", network),
         login: route_access::login(section),
+        service: route_service::read(section, origins),
         rate_limits: route_access::rate_limits(section),
+        connection_limits: route_pace::connection_limits(section),
+        bandwidth: route_pace::bandwidth(section),
         request_body_bytes_max: section.read("request_body_max", size),
         answer: route_answers::read(section),
         target: target(section),
+        timeouts: timeout_words::of_route(section),
+        mirror: route_mirror::read(section, origins),
         query: query(section),
         cookies: cookies(section),
         request_fields: route_fields::of_requests(section, request_id.as_deref()),
@@ -106,16 +125,11 @@ pub fn check_beside_program(section: &mut Section<'_>) {
                 .add(complaint.suggest("write it in vcl_backend_response, such as `set beresp.ttl = 10m;`"));
         }
     }
-    check_target_beside_program(section);
-}
-
-/// Complains about words that do not act beside a program, of a path.
-fn check_target_beside_program(section: &mut Section<'_>) {
-    for key in OF_TARGET {
+    for (key, suggestion) in OF_ASKING {
         if let Some(node) = section.get(key) {
             let what = format!("`{key}` says nothing beside a VCL, which decides by itself what is asked for");
             let complaint = Complaint::new(node.span(), what, "does not act");
-            section.complaints().add(complaint.suggest("write `set req.url = …;` in vcl_recv"));
+            section.complaints().add(complaint.suggest(suggestion));
         }
     }
 }
@@ -143,20 +157,28 @@ impl RouteWords {
     /// What is said over what was said before. `zone` tells the route from others.
     pub fn over(&self, before: &RouteRules, zone: &str) -> RouteRules {
         let mut rules = before.clone();
-        let RouteWords { allowed, denied, login, .. } = self.clone();
+        let RouteWords { allowed, denied, login, service, .. } = self.clone();
         let access = &mut rules.access;
         *access = RouteAccess {
             allowed: allowed.or(access.allowed.take()),
             denied: denied.unwrap_or(std::mem::take(&mut access.denied)),
             login: login.unwrap_or(access.login.take()),
+            service: service.unwrap_or(access.service.take()),
         };
         if let Some(limits) = &self.rate_limits {
             rules.rate_limits =
                 limits.iter().enumerate().map(|(at, limit)| limit.in_zone(&format!("{zone} {at}"))).collect();
         }
+        if let Some(limits) = &self.connection_limits {
+            rules.connection_limits =
+                limits.iter().enumerate().map(|(at, limit)| limit.in_zone(&format!("{zone} {at}"))).collect();
+        }
+        rules.bandwidth = self.bandwidth.unwrap_or(rules.bandwidth);
         rules.request_body_bytes_max = self.request_body_bytes_max.or(rules.request_body_bytes_max);
         rules.answer = self.answer.clone().or(rules.answer);
         rules.target = self.target.clone().unwrap_or(rules.target);
+        rules.mirror = self.mirror.unwrap_or(rules.mirror);
+        rules.timeouts = timeout_words::over(&self.timeouts, &rules.timeouts);
         rules.query = self.query.clone().unwrap_or(rules.query);
         rules.cookies = self.cookies.clone().unwrap_or(rules.cookies);
         self.request_fields.add_to(&mut rules.request_fields);

@@ -6,25 +6,24 @@ use std::sync::Arc;
 
 use message::{Authority, Scheme};
 use proxy::settings::{
-    ClosedPaths, ErrorClass, ErrorPages, FieldCondition, MemcachedSettings, OriginSettings, RootSettings, RouteRules,
-    RouteSettings, RouteTarget, StatusPageSettings,
+    AuthRequest, ClosedPaths, ErrorClass, ErrorPages, FieldCondition, MemcachedSettings, OriginSettings, RootSettings,
+    RouteRules, RouteSettings, RouteTarget, StatusPageSettings,
 };
 
 use super::complaint::Complaint;
 use super::esi_section;
 use super::fastcgi_section;
 use super::memcached_route;
-use super::nearest::nearest;
+use super::origins_by_name;
 use super::presets::{self, Preset};
 use super::route_access;
 use super::route_match;
+use super::route_mirror;
 use super::route_words::{self, ForAll, RouteWords};
-use super::section::{Complaints, Node, Section, as_switch, network, parsed, switch, text};
+use super::section::{Complaints, Section, as_switch, network, parsed, switch, text};
 use super::static_root::{file_path, root};
 use crate::plan::everything;
 
-/// Keys that the design has and this version does not.
-const NOT_YET: [&str; 2] = ["auth_request", "mirror"];
 /// Tells the limits of rates that `[policy]` sets from those of routes.
 const ALL_ROUTES: &str = "all routes";
 
@@ -85,7 +84,10 @@ fn check_conditions(all: &Routes, top: &Section<'_>) {
         let is_cookie = name.eq_ignore_ascii_case("cookie");
         let is_login = name.eq_ignore_ascii_case("authorization")
             && all.routes.iter().any(|route| route.rules.access.login.is_some());
-        let is_edited = all.routes.iter().any(|route| route.rules.request_fields.changes(name));
+        let is_copied = |service: &AuthRequest| service.copies(name.as_bytes());
+        let is_edited = all.routes.iter().any(|route| {
+            route.rules.request_fields.changes(name) || route.rules.access.service.as_ref().is_some_and(is_copied)
+        });
         if is_cookie || is_login || is_edited {
             let what =
                 format!("routes are told apart by `{name}`, which is changed before a stored response is looked up");
@@ -175,13 +177,17 @@ fn check_files(root: &RootSettings, closed: &ClosedPaths, span: &Range<usize>, c
     }
 }
 
-fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes, for_all: &ForAll) -> Vec<RouteSettings> {
-    let mut section = section.not_yet(&NOT_YET);
+fn route(
+    mut section: Section<'_>,
+    origins: &[OriginSettings],
+    all: &mut Routes,
+    for_all: &ForAll,
+) -> Vec<RouteSettings> {
     let hosts = section.read_list("host", |node| {
         parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
     });
     let conditions = route_match::read(&mut section);
-    let words = route_words::read(&mut section);
+    let words = route_words::read(&mut section, origins);
     let preset = section.read("preset", presets::by_name);
     let pages = error_pages(&mut section);
     let closed = closed_paths(&mut section);
@@ -190,6 +196,7 @@ fn route(section: Section<'_>, origins: &[OriginSettings], all: &mut Routes, for
     let esi = section.read("esi", esi_section::pages);
     let target = answerer(&mut section, origins, all, &words);
     check_preset(&mut section, preset);
+    route_mirror::check(&mut section, target, words.mirror);
     let for_all_rules = for_all.words.over(&RouteRules::default(), ALL_ROUTES);
     let beneath = preset.map_or(for_all_rules.clone(), |preset| preset.rules(&for_all_rules));
     let zone = route_access::zone(&(&hosts, &conditions));
@@ -239,7 +246,7 @@ fn answerer(
     all: &mut Routes,
     words: &RouteWords,
 ) -> Option<RouteTarget> {
-    let origin = section.read("origin", |node| origin_named(node, origins));
+    let origin = section.read("origin", |node| origins_by_name::named(node, origins));
     let origin_span = section.get("origin").map(|node| node.span());
     let mut root = root(section);
     let asked = origin.map(|origin| (origin, &origins[origin]));
@@ -290,18 +297,6 @@ fn answerer(
         true => words.answer.as_ref().map(|_| RouteTarget::Itself),
         false => origin.or(only).map(RouteTarget::Origin),
     }
-}
-
-fn origin_named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Complaint> {
-    let written = text(node)?;
-    origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
-        let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined")
-            .following_from(&["origin"]);
-        match nearest(written, origins.iter().map(|o| o.name.as_str())) {
-            Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
-            None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
-        }
-    })
 }
 
 /// A name, or `*.NAME`.

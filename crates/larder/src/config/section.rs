@@ -105,8 +105,6 @@ pub struct Section<'a> {
     known: Vec<&'static str>,
     /// Keys that it shares with sections of another kind.
     shared: Vec<&'static str>,
-    /// Keys that the design has and this version does not.
-    not_yet: &'static [&'static str],
     complaints: &'a Complaints,
 }
 
@@ -114,21 +112,7 @@ impl<'a> Section<'a> {
     /// The top level.
     pub fn top(table: &'a DeTable<'a>, span: Range<usize>, complaints: &'a Complaints) -> Section<'a> {
         let label = "the top level".to_owned();
-        Section {
-            label,
-            path: String::new(),
-            table,
-            span,
-            known: Vec::new(),
-            shared: Vec::new(),
-            not_yet: &[],
-            complaints,
-        }
-    }
-
-    pub fn not_yet(mut self, keys: &'static [&'static str]) -> Section<'a> {
-        self.not_yet = keys;
-        self
+        Section { label, path: String::new(), table, span, known: Vec::new(), shared: Vec::new(), complaints }
     }
 
     /// Reads keys that mean here what they mean in the sections of another path.
@@ -136,7 +120,7 @@ impl<'a> Section<'a> {
         let (table, span, complaints) = (self.table, self.span.clone(), self.complaints);
         let (known, shared) = (Vec::new(), Vec::new());
         let label = self.label.clone();
-        let mut other = Section { label, path: path.to_owned(), table, span, known, shared, not_yet: &[], complaints };
+        let mut other = Section { label, path: path.to_owned(), table, span, known, shared, complaints };
         let found = read(&mut other);
         #[cfg(test)]
         other.note_asked();
@@ -232,16 +216,7 @@ impl<'a> Section<'a> {
             DeValue::Table(table) => {
                 let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
                 let (span, complaints) = (node.span(), self.complaints);
-                Some(Section {
-                    label,
-                    path,
-                    table,
-                    span,
-                    known: Vec::new(),
-                    shared: Vec::new(),
-                    not_yet: &[],
-                    complaints,
-                })
+                Some(Section { label, path, table, span, known: Vec::new(), shared: Vec::new(), complaints })
             }
             other => {
                 let what = format!("{label} must be a table, but this is {}", kind(other));
@@ -282,11 +257,6 @@ impl<'a> Section<'a> {
         self.note_asked();
         let is_known = |key: &str| self.known.contains(&key) || self.shared.contains(&key);
         for (key, span, _) in self.entries().filter(|(key, ..)| !is_known(key)) {
-            if self.not_yet.contains(&key) {
-                let what = format!("`{key}` in {} is not supported by this version of larder", self.label);
-                self.complaints.add(Complaint::new(span, what, "not yet"));
-                continue;
-            }
             self.complaints.add(self.unknown(key, span));
         }
     }

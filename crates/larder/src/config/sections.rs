@@ -136,6 +136,7 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     origin.retries = origin_balance::retries(&mut section);
     origin.tls = super::origin_tls::read(&mut section, &origin.urls);
     origin.http2 = super::origin_protocol::read(&mut section, &origin.urls);
+    origin.timeouts = super::timeout_words::of_origin(&mut section);
     if section.get("fastcgi").is_none() {
         section.require_among("urls", &["urls", "fastcgi"], "write urls = [\"http://127.0.0.1:3000\"]");
     }
@@ -216,7 +217,7 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) -> ForAll {
         if has_program {
             route_words::check_beside_program(section);
         }
-        route_words::read(section)
+        route_words::read(section, &plan.settings.origins)
     });
     let ignored = builtin_policy(section, &mut plan.settings.policy);
     ForAll { words: words.ignoring(ignored), has_program }

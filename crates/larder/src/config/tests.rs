@@ -510,24 +510,6 @@ larder.toml:4:8: error: the origin `b` has no address
 }
 
 #[test]
-fn what_comes_later_says_so() {
-    check(
-        r#"
-[origin.a]
-urls = ["http://127.0.0.1:3000"]
-[[route]]
-mirror = "b"
-"#,
-        r#"
-larder.toml:4:1: error: `mirror` in [[route]] is not supported by this version of larder
-   |
- 4 | mirror = "b"
-   | ^^^^^^ not yet
-"#,
-    );
-}
-
-#[test]
 fn tls_of_a_listener_needs_certificates_with_their_keys() {
     check(
         r#"

@@ -44,7 +44,7 @@ pub fn prepare(name: &str, text: VclText<'_>, state: VclState, vcl_path: &[PathB
 }
 
 pub fn checked(name: &str, from: &str, text: &[u8], vcl_path: &[PathBuf]) -> Result<Ready, Refusal> {
-    vcl_loading::from_text(name, from, text.to_vec(), vcl_path).map_err(Refusal::Wrong)
+    vcl_loading::from_text(name, from, text.to_vec(), (vcl_path, &[])).map_err(Refusal::Wrong)
 }
 
 /// The first file of that name in the VCL path; the name itself if there is none.

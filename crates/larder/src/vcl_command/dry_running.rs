@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::quantities::parse_duration;
 use crate::varnish_parameters;
 use crate::vcl_command::dry_run_heads::Asked;
-use crate::vcl_loading;
+use crate::vcl_loading::{self, Beside};
 use crate::vcl_world::Machine;
 
 /// Who asks, unless somebody else is said to: an address for examples (RFC 5737).
@@ -72,7 +72,7 @@ impl Company {
         plan.settings.memory_bytes_max = DRY_RUN_MEMORY_BYTES;
         plan.settings.listeners = Vec::<ListenerSettings>::new();
         let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let load = |name: &str, path: &Path| vcl_loading::from_file(name, path, &self.vcl_path, colour);
+        let load = |name: &str, path: &Path| vcl_loading::from_file(name, path, Beside::alone(&self.vcl_path), colour);
         let program = load("dry-run", &self.vcl)?.program;
         let labels =
             self.labels.iter().map(|(label, path)| Ok((label.clone(), load(&format!("of-{label}"), path)?.program)));

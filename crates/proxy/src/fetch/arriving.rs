@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::fetch::Fetch;
 use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::origin_body::{Arriving, OriginBody, RecordedEnd};
+use crate::fetch::whole_time::WholeTime;
 
 impl Arriving {
     /// For a pass, whose fetch ends in its transaction's transmit.
@@ -31,6 +32,7 @@ impl Arriving {
             origin: Arc::clone(&fetch.origin().name),
             shows_address: fetch.origin().shows_address(),
             timeout: fetch.timeouts.between_bytes,
+            whole: fetch.whole.as_ref().map(WholeTime::left),
             silence: None,
             records: fetch.records().cloned(),
             end: RecordedEnd::AtOnce,

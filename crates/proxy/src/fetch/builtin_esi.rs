@@ -27,7 +27,13 @@ pub(super) fn pages(site: &Site, (routed, request): (Routed, &Request<'_>), purp
     let is_asked_for = match purpose {
         Purpose::Store(_) => true,
         Purpose::Pass => matches!(request.method, Method::Get | Method::Head),
-        Purpose::Slice { .. } | Purpose::Upgrade | Purpose::Piped | Purpose::Raw | Purpose::Tunnel => false,
+        Purpose::Slice { .. }
+        | Purpose::Question
+        | Purpose::Mirrored
+        | Purpose::Upgrade
+        | Purpose::Piped
+        | Purpose::Raw
+        | Purpose::Tunnel => false,
     };
     // Who asks a forward proxy is not the origin's to include anything for.
     let is_forwarded = matches!(request.form, TargetForm::Absolute | TargetForm::Authority);

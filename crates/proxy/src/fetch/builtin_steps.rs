@@ -25,10 +25,12 @@ use crate::fetch::invalidated::invalidate_after;
 use crate::fetch::notes::FetchNotes;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
+use crate::fetch::timeouts::Timeouts;
+use crate::fetch::whole_time::WholeTime;
 use crate::fetch::{Fetch, OriginReply, affinity, failed, refreshed, slice_manifest};
 use crate::forward::Taken;
 use crate::policy;
-use crate::settings::EsiPages;
+use crate::settings::{EsiPages, RouteTimeouts};
 use crate::site::Backend;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::scope_heads::MadeHead;
@@ -45,6 +47,9 @@ pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
     let request = fetch.head.request();
     let taken = fetch.site.origin(routed, &request, fetch.core.now().mono_ms, &mut fetch.ways);
     let Taken { origin, parent } = taken.map_err(|failure| Synth::failed(&failure))?;
+    let said = fetch.site.rules_of(fetch.routed).map_or_else(RouteTimeouts::default, |rules| rules.timeouts);
+    fetch.timeouts = Timeouts::asked(&said, &origin, &fetch.site.settings.limits);
+    fetch.whole = said.whole.map(WholeTime::new);
     (fetch.chosen, fetch.parent) = (Some(origin), parent);
     // A response that does not say that it is shared is not confirmed by an answer to somebody's credentials: an entity tag need
     // not depend on who asks, and then a 304 would make the one's page the other's.

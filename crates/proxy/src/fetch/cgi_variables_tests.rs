@@ -82,6 +82,7 @@ fn told(asked: &str, settings: &FastCgiSettings, path_info: &str, change: impl F
         body: received.body,
         carried: None,
         expects_continue: received.expects_continue,
+        rules: None,
     };
     change(&mut request);
     let script = ScriptPath { relative: b"app/run.php".to_vec(), path_info: path_info.as_bytes().to_vec() };

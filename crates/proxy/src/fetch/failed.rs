@@ -7,6 +7,7 @@ use cache::Failure;
 use wire::Refusal;
 use wire::http2::ErrorCode;
 
+use crate::fetch::timeouts::{self, Timeout};
 use crate::filter_chain::FilterFault;
 use crate::origin::{Origin, OriginError};
 use crate::static_files::finding::NotShown;
@@ -19,9 +20,10 @@ pub(crate) const SERVER_ERROR: &str = "origin-server-error";
 const REMEMBER_MS: u64 = 1_000;
 
 /// No connection.
-pub(crate) fn unconnected(error: &OriginError) -> Failure {
+pub(crate) fn unconnected(error: &OriginError, timeout: Timeout) -> Failure {
     let remember_ms = if error.status() == 503 { 0 } else { REMEMBER_MS };
-    Failure { status: error.status(), token: error.token(), text: error.to_string().into(), remember_ms }
+    let text = error.to_string().replace(timeouts::CONNECT, timeout.setting);
+    Failure { status: error.status(), token: error.token(), text: text.into(), remember_ms }
 }
 
 fn says(origin: &Origin, upstream: &Upstream, what: &str) -> Arc<str> {
@@ -32,8 +34,8 @@ fn says(origin: &Origin, upstream: &Upstream, what: &str) -> Arc<str> {
 }
 
 /// No answer in time.
-pub(crate) fn silent(origin: &Origin, upstream: &Upstream, after: Duration) -> Failure {
-    let what = format!("no answer within {} s (limits.first_byte_timeout)", after.as_secs_f32());
+pub(crate) fn silent(origin: &Origin, upstream: &Upstream, timeout: Timeout) -> Failure {
+    let what = format!("no answer within {} s ({})", timeout.after.as_secs_f32(), timeout.setting);
     let text = says(origin, upstream, &what);
     Failure { status: 504, token: "origin-first-byte-timeout", text, remember_ms: REMEMBER_MS }
 }
@@ -122,11 +124,18 @@ pub(crate) fn truncated(origin: &str, label: &str) -> Failure {
 }
 
 /// A body that stopped moving.
-pub(crate) fn stalled(origin: &str, label: &str, after: Duration) -> Failure {
-    let secs = after.as_secs_f32();
-    let text =
-        format!("origin \"{origin}\" ({label}): no byte of the body for {secs} s (limits.between_bytes_timeout)");
+pub(crate) fn stalled(origin: &str, label: &str, timeout: Timeout) -> Failure {
+    let (secs, setting) = (timeout.after.as_secs_f32(), timeout.setting);
+    let text = format!("origin \"{origin}\" ({label}): no byte of the body for {secs} s ({setting})");
     Failure { status: 504, token: "origin-between-bytes-timeout", text: text.into(), remember_ms: REMEMBER_MS }
+}
+
+/// An answer that is not over in the time that its route gives it.
+pub(crate) fn too_long(origin: &str, whole: Duration) -> Failure {
+    let secs = whole.as_secs_f32();
+    let text =
+        format!("origin \"{origin}\": the answer was not over within {secs} s (timeouts.whole of the [[route]])");
+    Failure { status: 504, token: "origin-whole-timeout", text: text.into(), remember_ms: REMEMBER_MS }
 }
 
 /// A body that is not framed as it should be.

@@ -28,7 +28,7 @@ impl Fetch {
             self.wait_for_test().await;
             let mut verdict = match prepared {
                 Some(verdict) => verdict,
-                None => match self.converse(client).await {
+                None => match self.converse_in_time(client).await {
                     Ok(reply) => self.judge(reply),
                     Err(broken) => self.judge_broken(client, broken),
                 },
@@ -50,19 +50,22 @@ impl Fetch {
         }
     }
 
-    /// From Prepare to the answer of the origin, for a slice of a body that was judged before.
-    pub(crate) async fn ask_for_slice(&mut self) -> Result<OriginReply, Broken> {
+    /// From Prepare to the answer of the origin, which no policy judges: a slice of a body that was judged before, or what a question of ours
+    /// is answered with.
+    pub(crate) async fn ask(&mut self) -> Result<OriginReply, Broken> {
         let client = &mut ClientLink::Detached(None);
         let verdict = match self.prepare(client).await {
             Some(verdict) => verdict,
-            None => match self.converse(client).await {
+            None => match self.converse_in_time(client).await {
                 Ok(reply) => return Ok(reply),
                 Err(broken) => self.judge_broken(client, broken),
             },
         };
         match verdict {
             FetchVerdict::Fail(broken) => Err(self.fail(broken)),
-            FetchVerdict::Settled(_) | FetchVerdict::Again => unreachable!("of a slice no policy makes an answer"),
+            FetchVerdict::Settled(_) | FetchVerdict::Again => {
+                unreachable!("no policy makes an answer of its own to this")
+            }
         }
     }
 
@@ -78,6 +81,18 @@ impl Fetch {
             self.enter(FetchState::Failed);
         }
         broken
+    }
+
+    /// The same within the time that its route gives all of it.
+    async fn converse_in_time(&mut self, client: &mut ClientLink<'_>) -> Result<OriginReply, Broken> {
+        let Some(whole) = self.whole else { return self.converse(client).await };
+        if let Ok(outcome) = whole.within(Box::pin(self.converse(client))).await {
+            return outcome;
+        }
+        if self.state == FetchState::Prepare {
+            self.enter(FetchState::Send);
+        }
+        Err(self.unanswered(Broken::Origin(failed::too_long(&self.origin().name, whole.time()))))
     }
 
     /// From Send to a final head: sends the request and reads answers until one is final.

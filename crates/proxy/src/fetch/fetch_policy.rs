@@ -74,6 +74,7 @@ impl Fetch {
             body: self.body,
             carried: self.carried.as_ref(),
             expects_continue: self.expects_continue,
+            rules: self.site.rules_of(self.routed),
         }
     }
 

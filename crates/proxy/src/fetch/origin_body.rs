@@ -1,17 +1,17 @@
 //! The body of an origin's answer, pulled piece by piece; at its end what it came by serves the next request.
 
+use cache::Failure;
+use message::Fields;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
-
-use cache::Failure;
-use message::Fields;
 use wire::ResponseBody;
 
 use crate::core::Core;
 use crate::fetch::failed;
+use crate::fetch::timeouts::Timeout;
+use crate::fetch::whole_time::WholeLeft;
 use crate::filter_work::FilterWork;
 use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::OriginFailure;
@@ -39,8 +39,10 @@ pub(crate) struct OriginBody {
     pub(super) trailers: Option<Fields>,
     pub(super) origin: Arc<str>,
     pub(super) shows_address: bool,
-    pub(super) timeout: Duration,
+    pub(super) timeout: Timeout,
     pub(super) silence: Silence,
+    /// Until when it has to be over, if that is said.
+    pub(super) whole: Option<Box<WholeLeft>>,
     /// Of the fetch, if anybody wants them.
     pub(super) records: Option<Rc<TaskRecords>>,
     /// What is done to the body is recorded before that its connection was given back, as in Varnish.
@@ -143,6 +145,10 @@ impl OriginBody {
         let Some(upstream) = &mut self.upstream else {
             return Poll::Ready(Ok(OriginPiece::End(self.trailers.take())));
         };
+        if let Some(Poll::Ready(whole)) = self.whole.as_mut().map(|whole| whole.poll_over(cx)) {
+            // That may be the client's doing, who takes it slowly.
+            return Poll::Ready(Err(self.refuse(|origin, _| failed::too_long(origin, whole))));
+        }
         let pulled = match upstream.poll_piece(&self.core, cx, block_bytes_left, &mut self.silence) {
             Poll::Ready(pulled) => pulled,
             Poll::Pending => return self.poll_silence(cx),
@@ -166,10 +172,10 @@ impl OriginBody {
 
     /// Nothing is there: for how long?
     fn poll_silence<T>(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Failure>> {
-        let after = self.timeout;
-        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
+        let timeout = self.timeout;
+        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout.after)));
         ready!(silence.as_mut().poll(cx));
-        Poll::Ready(Err(self.fail(OriginFailure::Truncated, |o, l| failed::stalled(o, l, after))))
+        Poll::Ready(Err(self.fail(OriginFailure::Truncated, |o, l| failed::stalled(o, l, timeout))))
     }
 
     /// So many bytes of it were pulled. With the last ones it is whole: its connection may serve the next request, even while

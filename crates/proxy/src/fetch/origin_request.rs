@@ -14,6 +14,8 @@ use crate::fetch::head_sink::HeadSink;
 use crate::fetch::purpose::Purpose;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;
+use crate::route_rules::RouteRules;
+use crate::route_rules::auth_request::{ORIGINAL_METHOD, ORIGINAL_URI};
 use crate::settings::ParentLogin;
 use crate::upstream::http2_exchange::StreamRequest;
 use crate::websocket_proof;
@@ -44,6 +46,8 @@ pub(crate) struct OriginRequest<'a> {
     /// The body itself, where it was read before: it is sent behind the head.
     pub(crate) carried: Option<&'a Bytes>,
     pub(crate) expects_continue: bool,
+    /// What its route says.
+    pub(crate) rules: Option<&'a RouteRules>,
 }
 
 /// What a client says of codings that it takes, and of what it has for them.
@@ -183,7 +187,8 @@ impl OriginRequest<'_> {
             if asks_codings.is_some() && IS_FOR_OUR_CODINGS.contains(&field.name) {
                 continue;
             }
-            if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) {
+            let is_route_s = || self.rules.is_some_and(|rules| rules.puts(&field));
+            if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) && !is_route_s() {
                 continue;
             }
             if field.name == FieldName::MaxForwards && request.method == Method::Options {
@@ -237,6 +242,12 @@ impl OriginRequest<'_> {
             Some(host) => out.field(b"X-Forwarded-Host", host),
             None if request.authority.host.is_empty() => {}
             None => out.field_of("X-Forwarded-Host", |out| request.authority.write_to(out)),
+        }
+        if matches!(self.purpose, Purpose::Question) {
+            for (name, original) in [(&b"X-Forwarded-Uri"[..], ORIGINAL_URI), (b"X-Forwarded-Method", ORIGINAL_METHOD)]
+            {
+                fields.get_all_named(original).for_each(|value| out.field(name, value));
+            }
         }
     }
 

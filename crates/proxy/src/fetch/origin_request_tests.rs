@@ -64,6 +64,7 @@ fn with_request<T>(
         body: received.body,
         carried: None,
         expects_continue: received.expects_continue,
+        rules: None,
     };
     change(&mut request);
     make(&request)

@@ -83,7 +83,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
     let (reason, is_seen) = match fetch.purpose {
         _ if fetch.client.is_none() => (FetchReason::Background, false),
         Purpose::Store(_) | Purpose::Slice { .. } => (FetchReason::Miss, false),
-        Purpose::Pass | Purpose::Tunnel => (FetchReason::Pass, false),
+        Purpose::Pass | Purpose::Question | Purpose::Mirrored | Purpose::Tunnel => (FetchReason::Pass, false),
         Purpose::Upgrade | Purpose::Piped | Purpose::Raw => (FetchReason::Pipe, true),
     };
     if !is_seen {
@@ -172,7 +172,9 @@ fn choose_origin(fetch: &mut Fetch) -> bool {
     let (site, wanted) = (Arc::clone(&task.made_for.site), task.backend.get());
     let chosen = in_scope(fetch, None, None, |scope, program| program.resolve(&Watched::over(scope), wanted)).flatten();
     fetch.task().chosen.set(chosen);
-    let origin = chosen.filter(|id| site.health(*id).healthy).and_then(|id| site.origin(id));
+    let configured = Arc::clone(&fetch.site.origins);
+    let origin = chosen.filter(|id| site.health(*id, &configured).healthy);
+    let origin = origin.and_then(|id| site.origin(id, &configured));
     if let Some(origin) = &origin {
         fetch.timeouts = fetch.task().timeouts(origin, &fetch.site.settings.limits);
         fetch.chosen = Some(Arc::clone(origin));

@@ -15,7 +15,11 @@ pub(crate) enum Purpose {
     Slice { range: Range<u64>, if_range: Option<Bytes> },
     /// As the client asked.
     Pass,
-    /// The same, with Upgrade.
+    /// A question of ours about a client's request.
+    Question,
+    /// A copy of a client's request, whose answer nobody gets.
+    Mirrored,
+    /// As the client asked, with Upgrade.
     Upgrade,
     /// What a program pipes without one: the last of its connections on both sides.
     Piped,

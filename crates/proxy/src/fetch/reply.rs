@@ -46,7 +46,7 @@ pub(crate) async fn run(
     client: &mut ClientLink<'_>,
     mut upstream: Upstream,
 ) -> Result<OriginReply, Lost> {
-    let mut upload = Upload::begin(fetch.body, fetch.expects_continue, client, &mut upstream);
+    let mut upload = Upload::begin((fetch.body, fetch.expects_continue), fetch.copy.take(), client, &mut upstream);
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     let mut interims_count = 0;
     // Who does not say it has nothing against it.
@@ -93,7 +93,10 @@ pub(crate) async fn run(
                 }
             }
             ReplyEvent::Answer(answer) => return Ok(finish(fetch, upstream, *answer, &upload)),
-            ReplyEvent::NoAnswer(why) => return Err(unanswered(fetch, upstream, why, upload.has_taken())),
+            ReplyEvent::NoAnswer(why) => {
+                fetch.copy = upload.take_copy();
+                return Err(unanswered(fetch, upstream, why, upload.has_taken()));
+            }
             ReplyEvent::ClientLeft => return lost(Broken::ClientLeft),
             ReplyEvent::ClientFault(refusal) => return lost(Broken::ClientFault(refusal)),
             ReplyEvent::FirstByteTimeout => {
@@ -134,7 +137,7 @@ fn poll_timer(
 ) -> Poll<ReplyEvent> {
     let (after, event) = match awaits_continue {
         true => (CONTINUE_TIMEOUT, ReplyEvent::ContinueTimeout),
-        false => (fetch.timeouts.first_byte, ReplyEvent::FirstByteTimeout),
+        false => (fetch.timeouts.first_byte.after, ReplyEvent::FirstByteTimeout),
     };
     let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
     timer.as_mut().poll(cx).map(|()| event)

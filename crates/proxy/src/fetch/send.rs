@@ -22,7 +22,8 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     let connected = {
         let affinity = affinity::of(fetch.origin(), &fetch.head, fetch.client);
         let avoid = &fetch.failed_at[..];
-        let call = Call { reuse, affinity, avoid, connect_timeout: fetch.timeouts.connect, parties: fetch.parties() };
+        let call =
+            Call { reuse, affinity, avoid, connect_timeout: fetch.timeouts.connect.after, parties: fetch.parties() };
         let mut connecting = pin!(carriage::open(&fetch.core, fetch.origin(), call, fetch.carriage()));
         poll_fn(|cx| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
@@ -34,7 +35,9 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     };
     let mut upstream = match connected {
         None => return Err(Lost::for_good(Broken::ClientLeft)),
-        Some(Err(error)) => return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error)))),
+        Some(Err(error)) => {
+            return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error, fetch.timeouts.connect))));
+        }
         Some(Ok(upstream)) => upstream,
     };
     if let Some(records) = fetch.records() {
@@ -42,7 +45,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     }
     fetch.core.counters.origin_requests.add(1);
     fetch.sent = Moment::now();
-    let limit = fetch.timeouts.first_byte;
+    let limit = fetch.timeouts.first_byte.after;
     match tokio::time::timeout(limit, write_request(fetch, &mut upstream)).await {
         Ok(Ok(head_bytes)) => {
             if let Some(records) = fetch.records() {

@@ -126,7 +126,7 @@ impl SliceSource {
         let if_range = self.manifest.etag().map(Bytes::copy_from_slice);
         let fetch = Fetch::begin(&self.requester(), Purpose::Slice { range, if_range });
         let mut fetch = fetch.map_err(|synth| Broken::Origin(synth.as_failure()))?;
-        let reply = fetch.ask_for_slice().await?;
+        let reply = fetch.ask().await?;
         Ok((fetch, reply))
     }
 

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use wire::RequestBody;
 
+use crate::fetch::body_copy::BodyCopy;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::request_body::BodyRead;
@@ -36,17 +37,23 @@ impl UploadState {
 pub(crate) struct Upload {
     state: UploadState,
     taken: bool,
+    copy: Option<BodyCopy>,
 }
 
 impl Upload {
     pub(crate) fn begin(
-        body: RequestBody,
-        expects_continue: bool,
+        (body, expects_continue): (RequestBody, bool),
+        copy: Option<BodyCopy>,
         client: &ClientLink<'_>,
         upstream: &mut Upstream,
     ) -> Upload {
         upstream.begin_upload(body);
-        Upload { state: UploadState::at_first(body, expects_continue, client), taken: false }
+        Upload { state: UploadState::at_first(body, expects_continue, client), taken: false, copy }
+    }
+
+    /// For whoever sends it again.
+    pub(crate) fn take_copy(&mut self) -> Option<BodyCopy> {
+        self.copy.take()
     }
 
     /// The client may send: true if it was waiting for that.
@@ -102,9 +109,15 @@ impl Upload {
             match ready!(downstream.poll_body(cx)) {
                 Ok(BodyRead::Data(data)) => {
                     self.taken = true;
+                    if let Some(copy) = &mut self.copy {
+                        copy.push(&data);
+                    }
                     upstream.upload(data);
                 }
                 Ok(BodyRead::End(trailers)) => {
+                    if let Some(copy) = self.copy.take() {
+                        copy.end();
+                    }
                     upstream.end_upload(trailers.as_ref());
                     self.state = UploadState::Finishing;
                 }
@@ -121,7 +134,7 @@ mod tests {
     #[test]
     fn whom_nobody_is_attached_to_has_nothing_to_send() {
         let state = UploadState::at_first(RequestBody::Length(5), true, &ClientLink::Detached(None));
-        let mut upload = Upload { state, taken: false };
+        let mut upload = Upload { state, taken: false, copy: None };
         assert!(upload.is_done() && !upload.awaits_continue() && !upload.release());
     }
 }

@@ -10,7 +10,7 @@ use crate::clock::deadline_now_ms;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::forward::destinations::{self, Asked};
-use crate::forward::passwords::Known;
+use crate::forward::passwords::{self, Known};
 use crate::peer::Peer;
 use crate::policy::{self, BuiltinVerdict};
 use crate::receive::{self, Received, Verdict};
@@ -72,13 +72,19 @@ fn judge(
     }
     match who_is_it(site, received) {
         Who::Anybody => lead(core, site, received, *client),
-        Who::User => {
+        Who::User(name) => {
             client.is_user = true;
+            core.note_user(&name);
             lead(core, site, received, *client)
         }
         Who::Unknown(credentials) => {
             let then = lead(core, site, received, *client);
-            Verdict::Admit(Box::new(Unverified { credentials, by: Door::Forward, then }))
+            Verdict::Admit(Box::new(Unverified {
+                credentials: Some(credentials),
+                by: Door::Forward,
+                also: Box::default(),
+                then,
+            }))
         }
         Who::Nobody => denied(core, Synth::wants_credentials()),
     }
@@ -88,7 +94,8 @@ fn judge(
 enum Who {
     /// Nobody has to say.
     Anybody,
-    User,
+    /// By name.
+    User(Vec<u8>),
     /// Credentials that have to be verified first.
     Unknown(Box<[u8]>),
     Nobody,
@@ -101,7 +108,7 @@ fn who_is_it(site: &Site, received: &ReceivedRequest<'_>) -> Who {
     let credentials = received.request.fields.get(FieldName::ProxyAuthorization);
     match (credentials, &site.forward.passwords) {
         (Some(credentials), Some(passwords)) => match passwords.known(credentials) {
-            Known::Right => Who::User,
+            Known::Right => Who::User(passwords::user_of(credentials).unwrap_or_default()),
             Known::Nothing => Who::Unknown(credentials.into()),
             Known::Wrong => Who::Nobody,
         },

@@ -124,6 +124,10 @@ impl Origins {
         &self.origins[index]
     }
 
+    pub fn named(&self, name: &str) -> Option<&Arc<Origin>> {
+        self.origins.iter().find(|origin| *origin.name == *name)
+    }
+
     /// For the tick of each core: closes its connections that lay idle for too long or were closed by the origin, and
     /// renews names.
     pub fn sweep(&self, core: usize, now_ms: u64) {

@@ -4,7 +4,7 @@
 //! that was rendered under other words is made anew, field by field, in the loop.
 
 use cache::Object;
-use message::{Field, FieldName, Fields, FieldsView};
+use message::{Field, FieldName, Fields, FieldsView, list_members};
 
 use crate::answer_head::AnswerHead;
 use crate::head_form::HeadForm;
@@ -83,6 +83,24 @@ impl AnswerFields {
             cross_origin.say(source.request, |name, value| added.push_named(name, value));
         }
         head.fields.append(&added);
+    }
+}
+
+/// Nobody but its client stores what was answered to somebody whom a service let in: who asks a cache behind us, that does not ask.
+pub(crate) fn keep_from_others(head: &mut AnswerHead) {
+    let is_for_caches = |field: &Field<'_>| {
+        field.name == FieldName::SurrogateControl || field.name_text.eq_ignore_ascii_case(b"CDN-Cache-Control")
+    };
+    if head.any_field(is_for_caches) {
+        head.retain(|field| !is_for_caches(field));
+    }
+    let is_kept = |field: &Field<'_>| {
+        field.name == FieldName::CacheControl
+            && list_members(field.value)
+                .any(|member| member.eq_ignore_ascii_case(b"private") || member.eq_ignore_ascii_case(b"no-store"))
+    };
+    if !head.any_field(is_kept) {
+        head.fields.push(FieldName::CacheControl, "private");
     }
 }
 

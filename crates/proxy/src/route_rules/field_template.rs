@@ -1,5 +1,6 @@
 //! Values with `$variables` in them, by the names that nginx has for them: `https://$host$request_uri`.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
 use message::{FieldName, FieldsView, Request};
@@ -44,6 +45,14 @@ enum Variable {
     Group(usize),
 }
 
+/// What a template is put together of, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TemplatePiece<'a> {
+    Text(&'a [u8]),
+    /// The name behind the `$`, in lower case where fields have no other.
+    Variable(Cow<'static, str>),
+}
+
 /// What the variables stand for.
 #[derive(Clone, Copy)]
 pub(crate) struct TemplateSource<'a> {
@@ -85,6 +94,14 @@ impl FieldTemplate {
     /// The text itself, whatever is in it.
     pub fn of_text(text: &str) -> FieldTemplate {
         FieldTemplate(if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.as_bytes().into())] })
+    }
+
+    /// What it is put together of.
+    pub fn pieces(&self) -> impl Iterator<Item = TemplatePiece<'_>> {
+        self.0.iter().map(|piece| match piece {
+            Piece::Text(text) => TemplatePiece::Text(text),
+            Piece::Variable(variable) => TemplatePiece::Variable(variable.written()),
+        })
     }
 
     /// Is something in it that only a `path_pattern` gives?
@@ -189,6 +206,26 @@ impl Variable {
                 (.., Ok(group @ 0..=9)) => Variable::Group(group),
                 _ => return Err(format!("there is no variable `${name}`")),
             },
+        })
+    }
+
+    /// The name by which it is parsed.
+    fn written(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Variable::Host => "host",
+            Variable::Scheme => "scheme",
+            Variable::RequestUri => "request_uri",
+            Variable::Uri => "uri",
+            Variable::Args => "args",
+            Variable::IsArgs => "is_args",
+            Variable::RemoteAddress => "remote_addr",
+            Variable::Method => "request_method",
+            Variable::RequestId => "request_id",
+            Variable::RemoteUser => "remote_user",
+            Variable::Field(name) => return format!("http_{}", name.to_ascii_lowercase().replace('-', "_")).into(),
+            Variable::Cookie(name) => return format!("cookie_{name}").into(),
+            Variable::Argument(name) => return format!("arg_{name}").into(),
+            Variable::Group(at) => return at.to_string().into(),
         })
     }
 

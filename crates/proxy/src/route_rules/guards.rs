@@ -96,8 +96,8 @@ impl Site {
         if meant.refuses(client) {
             return Some(WhyRefused::NotAllowed);
         }
-        let login = asked.and_then(|asked| asked.rules.access.login.as_ref());
-        (meant.login.is_some() && meant.login.as_ref() != login).then_some(WhyRefused::Closed)
+        let access = asked.map(|asked| &asked.rules.access);
+        (!meant.is_met_by(access)).then_some(WhyRefused::Closed)
     }
 
     /// The same of a script that is to answer, which may belong to another route than what was asked for.

@@ -20,6 +20,7 @@ impl Heeds {
         Heeds {
             requests: rules.access.guards()
                 || rules.limits_requests()
+                || rules.bandwidth.is_some()
                 || rules.answer.is_some()
                 || rules.request_fields.acts()
                 || rules.caching.acts_on_requests()

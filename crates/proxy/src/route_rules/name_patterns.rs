@@ -12,6 +12,11 @@ impl NamePattern {
         NamePattern { parts: written.split('*').map(|part| part.as_bytes().into()).collect() }
     }
 
+    /// What stands between the stars, the first at the beginning and the last at the end.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts.iter().map(|part| &**part)
+    }
+
     /// By its letters, as cookies and parameters are told apart.
     #[inline]
     pub fn is_match(&self, name: &[u8]) -> bool {

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use parking_lot::Mutex;
 
 use crate::limits::{RATE_CLIENTS_MAX, RATE_SHARDS};
+use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
 
 /// So many requests in a while, and so many at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,18 @@ fn make_room(shard: &mut HashMap<u64, u64>, now_us: u64) {
     {
         shard.remove(&lucky);
     }
+}
+
+/// Whom a request counts for, by a key of the route's or by its client. `None`: who has nothing that counts is not counted, as in nginx.
+pub(crate) fn whom_it_counts_for(
+    key: Option<&FieldTemplate>,
+    source: &TemplateSource<'_>,
+    client: IpAddr,
+) -> Option<Vec<u8>> {
+    let Some(key) = key else { return Some(client_network(client).to_string().into_bytes()) };
+    let mut who = Vec::new();
+    key.write(source, &mut who);
+    (!who.is_empty()).then_some(who)
 }
 
 /// Who a client is: an IPv4 address, or an IPv6 network of 64 bits, of which everybody has as many addresses as they like.

@@ -61,6 +61,11 @@ impl FieldCondition {
         &self.name
     }
 
+    /// What one of its lines has to be. `None`: anything.
+    pub fn value(&self) -> Option<&NamePattern> {
+        self.value.as_ref()
+    }
+
     /// Its name in lower case.
     pub(crate) fn key(&self) -> Box<str> {
         self.name.to_ascii_lowercase().into()

@@ -22,7 +22,7 @@ use crate::route_rules::cookie_rules::CookieVerdict;
 use crate::route_rules::cross_origin::CrossOrigin;
 use crate::route_rules::field_template::TemplateSource;
 use crate::route_rules::own_answer::OwnAnswer;
-use crate::route_rules::rate_table::client_network;
+use crate::route_rules::rate_table::whom_it_counts_for;
 use crate::route_rules::rewritten_request::{RewritingRoom, RewrittenRequest};
 use crate::route_rules::{Login, RouteRules};
 use crate::route_table::RouteAt;
@@ -39,16 +39,21 @@ pub(crate) struct RouteVerdict {
     pub(crate) bypass: Option<WhyPassed>,
     /// It was answered before there was a route.
     pub(crate) is_settled: bool,
+    /// Its client has shown a password that is right, and its name is noted in the core.
+    pub(crate) is_user: bool,
 }
 
 /// What comes first.
 #[derive(Clone)]
 pub(crate) enum FirstWord {
     Answer(Box<Synth>),
-    /// Name and password are to be verified: the value of Authorization. `then`: what the route answers those who are right.
-    Verify {
-        credentials: Box<[u8]>,
+    /// It is to be found out whether its client may come in. `then`: what the route answers those who may.
+    Admit {
+        /// Name and password that are to be verified: the value of Authorization.
+        credentials: Option<Box<[u8]>>,
         then: Option<Box<Synth>>,
+        /// Routes that the path belongs to in another of its meanings, whose requests are counted.
+        also: Box<[RouteAt]>,
     },
 }
 
@@ -65,6 +70,18 @@ pub(crate) struct RouteQuestion<'a, 'r> {
 impl RouteVerdict {
     fn answer(route: Option<RouteAt>, synth: Synth) -> RouteVerdict {
         RouteVerdict { route, first: Some(FirstWord::Answer(Box::new(synth))), ..RouteVerdict::default() }
+    }
+
+    /// The same of a request that these routes count, too.
+    #[cold]
+    fn counted_by(mut self, routes: Vec<RouteAt>) -> RouteVerdict {
+        let routes = routes.into_boxed_slice();
+        self.first = Some(match self.first {
+            None => FirstWord::Admit { credentials: None, then: None, also: routes },
+            Some(FirstWord::Admit { credentials, then, .. }) => FirstWord::Admit { credentials, then, also: routes },
+            Some(answer @ FirstWord::Answer(_)) => answer,
+        });
+        self
     }
 
     /// Of what is answered before any route.
@@ -86,18 +103,20 @@ pub(crate) fn of_request(
     if let Some(why) = site.why_refused(request, asked.client, route) {
         return RouteVerdict::answer(route, why.synth(asked.client));
     }
-    if let Some(refused) = refused_as_meant(core, site, asked, route) {
-        return RouteVerdict::answer(route, refused);
-    }
+    let also = match refused_as_meant(core, site, asked, route) {
+        Ok(also) => also,
+        Err(refused) => return RouteVerdict::answer(route, *refused),
+    };
     let Some(at) = route else { return RouteVerdict::default() };
     let (heeds, ignores_tracking) = (site.routes.heeds(at), site.ignores_tracking());
     let may_act = heeds.requests
         || request.query.is_some() && (heeds.queries || ignores_tracking)
         || asked.seen.has(FieldName::Cookie) && (heeds.cookies || ignores_tracking);
-    match may_act {
+    let verdict = match may_act {
         true => by_rules(core, site, asked, at, room.take()),
         false => RouteVerdict { route, ..RouteVerdict::default() },
-    }
+    };
+    if also.is_empty() { verdict } else { verdict.counted_by(also) }
 }
 
 fn by_rules(
@@ -122,31 +141,47 @@ fn by_rules(
         Some(Admission::Unknown(credentials)) => Some(credentials),
         Some(Admission::Nobody(synth)) => return RouteVerdict::answer(route, synth),
     };
+    let known = user.as_deref().filter(|_| verify.is_none());
+    known.iter().for_each(|name| core.note_user(name));
+    let is_user = known.is_some();
+    let waits = verify.is_some() || rules.takes_time();
     if let Some(synth) = own_answer(asked, rules, &source) {
-        let Some(credentials) = verify else { return RouteVerdict::answer(route, synth) };
+        if !waits {
+            return RouteVerdict { is_user, ..RouteVerdict::answer(route, synth) };
+        }
         // Who is to be told something has to be known first.
-        let first = FirstWord::Verify { credentials, then: Some(Box::new(synth)) };
-        return RouteVerdict { route, first: Some(first), ..RouteVerdict::default() };
+        let first = FirstWord::Admit { credentials: verify, then: Some(Box::new(synth)), also: Box::default() };
+        return RouteVerdict { route, first: Some(first), is_user, ..RouteVerdict::default() };
     }
     let bypass = rewrite(asked, (rules, site.ignores_tracking()), &source, rewritten);
-    let first = verify.map(|credentials| FirstWord::Verify { credentials, then: None });
-    RouteVerdict { route, first, bypass, is_settled: false }
+    let first = waits.then(|| FirstWord::Admit { credentials: verify, then: None, also: Box::default() });
+    RouteVerdict { route, first, bypass, is_settled: false, is_user }
 }
 
-/// Limits of routes that the path belongs to in another of its meanings: no spelling is a way round them.
+/// Limits of routes that the path belongs to in another of its meanings: no spelling is a way round them. Returns those that count requests.
 #[inline]
-fn refused_as_meant(core: &Core, site: &Site, asked: &RouteQuestion<'_, '_>, route: Option<RouteAt>) -> Option<Synth> {
+fn refused_as_meant(
+    core: &Core,
+    site: &Site,
+    asked: &RouteQuestion<'_, '_>,
+    route: Option<RouteAt>,
+) -> Result<Vec<RouteAt>, Box<Synth>> {
     let request = &asked.received.request;
     if !site.has_limits || closed_paths::means_itself(request.path) {
-        return None;
+        return Ok(Vec::new());
     }
-    let meanings = closed_paths::meanings(request.path)?;
+    let Some(meanings) = closed_paths::meanings(request.path) else { return Ok(Vec::new()) };
     let mut others: Vec<RouteAt> = meanings.iter().filter_map(|path| site.routes.find_path(request, path)).collect();
     others.sort_unstable();
     others.dedup();
     let source = TemplateSource::of(request, asked.client);
-    let others = others.into_iter().filter(|other| Some(*other) != route);
-    others.map(|other| &site.routes.at(other).rules).find_map(|rules| refusal(core, asked, rules, &source))
+    others.retain(|other| Some(*other) != route);
+    let rules_of = |other: &RouteAt| &site.routes.at(*other).rules;
+    if let Some(refused) = others.iter().find_map(|other| refusal(core, asked, rules_of(other), &source)) {
+        return Err(Box::new(refused));
+    }
+    others.retain(|other| !rules_of(other).connection_limits.is_empty());
+    Ok(others)
 }
 
 /// Who asks too often, or sends too much.
@@ -158,18 +193,7 @@ fn refusal(
 ) -> Option<Synth> {
     let now_us = core.clock().at(asked.moment).mono_ms.saturating_mul(1_000);
     for limit in rules.rate_limits.iter().filter(|_| !asked.is_part) {
-        let who = match &limit.by {
-            None => client_network(asked.client.ip).to_string().into_bytes(),
-            Some(template) => {
-                let mut key = Vec::new();
-                template.write(source, &mut key);
-                // Who has nothing that counts is not counted, as in nginx.
-                if key.is_empty() {
-                    continue;
-                }
-                key
-            }
-        };
+        let Some(who) = whom_it_counts_for(limit.by.as_ref(), source, asked.client.ip) else { continue };
         let who = core.shared.cache.key([&b"rate"[..], limit.zone.as_bytes(), &who]).bits();
         if let Err(wait_us) = core.shared.rates.take(who, limit.rate, now_us) {
             core.counters.route_rate_limited.add(1);
@@ -231,6 +255,9 @@ fn rewrite(
         rewritten.rewrite_query(|out| rules.query.cut(query, ignores_tracking, out));
     }
     let mut bypass = rules.caching.is_off.then_some(WhyPassed::Route);
+    if rules.access.service.as_ref().is_some_and(|service| service.makes_personal(&rules.caching)) {
+        bypass = bypass.or(Some(WhyPassed::Credentials));
+    }
     if only_reads && seen.has(FieldName::Cookie) {
         let judge = |left: &mut Vec<u8>| rules.cookies.judge(request.fields, ignores_tracking, left);
         if rewritten.cut_cookies(request, judge) == CookieVerdict::Bypass {

@@ -9,6 +9,7 @@ use super::files_beneath_a_root::beneath;
 use super::led_by_a_proxy::proxy_of_users;
 use super::scripts_beneath_a_root::{site, with_scripts};
 use super::what_routes_say;
+use super::who_is_admitted;
 use super::*;
 use crate::edges::EdgeCounts;
 use crate::fetch::fetch_states::FETCH_EDGES;
@@ -153,6 +154,7 @@ fn walks() -> Vec<Story> {
     walks.extend(walks_over_slices());
     walks.push(walk_through_a_proxy());
     walks.extend(walks_of_users());
+    walks.push(walk_to_a_service());
     walks.extend(walks_that_end_unanswered());
     walks
 }
@@ -192,6 +194,14 @@ fn walks_of_users() -> [Story; 2] {
     let stories = [what_routes_say::files_of_users(&folder), what_routes_say::program_of_users(&folder)];
     stories.iter().for_each(|story| _ = story.get("/page", &[what_routes_say::ANN]));
     stories
+}
+
+/// Whom the service of a route refuses.
+fn walk_to_a_service() -> Story {
+    let story = who_is_admitted::of_users();
+    story.origin([answer(401, &[], "who are you?")]);
+    story.get("/", &[]);
+    story
 }
 
 fn walk_through_a_proxy() -> Story {

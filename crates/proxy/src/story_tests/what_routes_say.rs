@@ -408,7 +408,7 @@ fn guarded(allowed: Option<&str>, denied: &[&str]) -> RouteAccess {
     RouteAccess {
         allowed: allowed.map(|it| vec![network(it)]),
         denied: denied.iter().map(|it| network(it)).collect(),
-        login: None,
+        ..RouteAccess::default()
     }
 }
 

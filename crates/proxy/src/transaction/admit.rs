@@ -1,28 +1,40 @@
-//! Admit: the credentials of a client are being verified, in another thread: of the forward proxy's, or of a route's. What the request is to
-//! come to is known already, and is not begun before they are right.
+//! Admit: whether a client may come in is being found out, by what is slow: its name and password are verified in another thread, of the forward
+//! proxy's or of a route's, and the service of a route is asked. What the request is to come to is known already, and is not begun before.
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use message::Method;
+use message::{FieldName, Fields, Method, RequestHead};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
-use crate::forward::passwords::Passwords;
+use crate::fetch::begin::Requester;
+use crate::fetch::question::{self, Answered};
+use crate::field_set::FieldSet;
+use crate::forward::passwords::{self, Passwords};
+use crate::limits::ADMISSION_BYTES;
 use crate::receive::Verdict;
+use crate::route_rules::auth_request::{AuthAnswer, AuthRequest};
+use crate::route_rules::field_template::TemplateSource;
+use crate::route_rules::rate_table::whom_it_counts_for;
+use crate::route_rules::under_way::CountedBy;
 use crate::route_table::RouteAt;
-use crate::site::Site;
+use crate::site::{Backend, Routed, Site};
+use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 
 /// A request whose client is not known yet.
 #[derive(Clone)]
 pub(crate) struct Unverified {
-    /// The value of Proxy-Authorization, or of Authorization.
-    pub(crate) credentials: Box<[u8]>,
+    /// The value of Proxy-Authorization, or of Authorization, where it is to be verified.
+    pub(crate) credentials: Option<Box<[u8]>>,
     pub(crate) by: Door,
+    /// Other routes that count it.
+    pub(crate) also: Box<[RouteAt]>,
     /// Where it goes on.
     pub(crate) then: Verdict,
 }
@@ -51,6 +63,13 @@ impl Door {
             }
         }
     }
+
+    fn service(self, site: &Site) -> Option<&AuthRequest> {
+        match self {
+            Door::Forward => None,
+            Door::Route(route) => site.routes.at(route).rules.access.service.as_ref(),
+        }
+    }
 }
 
 impl Unverified {
@@ -65,35 +84,187 @@ impl Unverified {
 
 pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, unverified: Unverified) -> Step {
     tx.outcome.verdict = CacheVerdict::Refused;
+    let (site, door) = (Arc::clone(&tx.site), unverified.by);
+    if let Err(synth) = count(tx, door, &unverified.also) {
+        tx.core.counters.route_connections_limited.add(1);
+        return Step::Synth(synth);
+    }
+    if let Some(credentials) = &unverified.credentials
+        && let Err(elsewhere) = verify(tx, downstream, credentials, door).await
+    {
+        return elsewhere;
+    }
+    if let Some(service) = door.service(&site)
+        && let Err(elsewhere) = ask(tx, downstream, service).await
+    {
+        return elsewhere;
+    }
+    if let Verdict::Pass(why) = unverified.then {
+        tx.outcome.why = why.token();
+    }
+    unverified.then.into_step()
+}
+
+/// Counts the request, for as long as it is under way. What a page includes is counted with the page.
+fn count(tx: &mut Transaction, door: Door, also: &[RouteAt]) -> Result<(), Synth> {
+    let Door::Route(route) = door else { return Ok(()) };
+    if tx.place_in_page.level > 0 {
+        return Ok(());
+    }
+    let (site, head) = (Arc::clone(&tx.site), Rc::clone(tx.asked_head()));
+    let request = head.request();
+    for at in [route].iter().chain(also) {
+        let route = site.routes.at(*at);
+        let rules = &route.rules;
+        let groups = route.path_pattern.as_ref().filter(|_| rules.names_groups());
+        let groups = groups.and_then(|pattern| pattern.groups(request.path));
+        let source = TemplateSource { groups: groups.as_ref(), ..TemplateSource::of(&request, &tx.client) };
+        for limit in &rules.connection_limits {
+            let who = match &limit.by {
+                CountedBy::Client => whom_it_counts_for(None, &source, tx.client.ip),
+                CountedBy::Key(key) => whom_it_counts_for(Some(key), &source, tx.client.ip),
+                CountedBy::Route => Some(Vec::new()),
+            };
+            let Some(who) = who else { continue };
+            let who = tx.core.shared.cache.key([&b"under way"[..], limit.zone.as_bytes(), &who]).bits();
+            let Some(counted) = tx.core.shared.under_way.begin(who, limit.requests_max) else {
+                return Err(Synth::too_many_at_once(limit.status));
+            };
+            tx.counted.push(counted);
+        }
+    }
+    Ok(())
+}
+
+/// Name and password. The error is where the request goes instead.
+async fn verify(
+    tx: &mut Transaction,
+    downstream: &mut Downstream<'_>,
+    credentials: &[u8],
+    door: Door,
+) -> Result<(), Step> {
     let is_connect = tx.head.method == Method::Connect;
-    let door = unverified.by;
-    let passwords = door.passwords(&tx.site);
-    let asked = passwords.and_then(|passwords| passwords.verify(&unverified.credentials).ok());
-    let Some(answer) = asked else { return Step::Synth(Synth::verifier_busy()) };
-    let mut answer = pin!(answer);
-    let verified = poll_fn(|cx| {
-        // Whoever has left is led nowhere, though the password may be known to be right by now.
-        if downstream.has_left(cx) {
-            return Poll::Ready(None);
+    let asked = door.passwords(&tx.site).and_then(|passwords| passwords.verify(credentials).ok());
+    let Some(answer) = asked else { return Err(Step::Synth(Synth::verifier_busy())) };
+    match while_there(downstream, answer).await {
+        Some(Ok(true)) => {
+            tx.user = passwords::user_of(credentials).map(Vec::into_boxed_slice);
+            Ok(())
         }
-        answer.as_mut().poll(cx).map(|verified| Some(verified.unwrap_or(false)))
-    })
-    .await;
-    match verified {
-        Some(true) => {
-            tx.client.is_user |= door == Door::Forward;
-            if let Verdict::Pass(why) = unverified.then {
-                tx.outcome.why = why.token();
-            }
-            unverified.then.into_step()
-        }
-        Some(false) => {
+        Some(_) => {
             if door == Door::Forward {
                 tx.core.counters.forward_denied.add(1);
             }
             let synth = door.refusal(&tx.site);
-            Step::Synth(if is_connect { synth.closing() } else { synth })
+            Err(Step::Synth(if is_connect { synth.closing() } else { synth }))
         }
-        None => Step::client_left(downstream),
+        None => Err(Step::client_left(downstream)),
+    }
+}
+
+/// Waits for something as long as the client does. Whoever has left is led nowhere, though it may be known by now that it might come in.
+async fn while_there<T>(downstream: &mut Downstream<'_>, answer: impl Future<Output = T>) -> Option<T> {
+    let mut answer = pin!(answer);
+    poll_fn(|cx| match downstream.has_left(cx) {
+        true => Poll::Ready(None),
+        false => answer.as_mut().poll(cx).map(Some),
+    })
+    .await
+}
+
+/// The service of a route. The error is where the request goes instead.
+async fn ask(tx: &mut Transaction, downstream: &mut Downstream<'_>, service: &AuthRequest) -> Result<(), Step> {
+    let shared = Arc::clone(&tx.core.shared);
+    let origin = &*tx.site.settings.origins[service.origin].name;
+    let key = service.known_as((&shared.cache, origin), &tx.head.request(), &tx.client);
+    if let Some(copied) = key.and_then(|key| shared.admissions.of(key, tx.core.now().mono_ms)) {
+        tx.core.counters.auth_requests_known.add(1);
+        go_on_as(tx, service, &copied);
+        return Ok(());
+    }
+    tx.core.counters.auth_requests.add(1);
+    let Some(answered) = while_there(downstream, put_question(tx, service)).await else {
+        return Err(Step::client_left(downstream));
+    };
+    let answered = answered.map_err(|synth| failed(tx, synth))?;
+    let status = answered.reply.head.status;
+    match AuthAnswer::of(status) {
+        AuthAnswer::Admitted => {}
+        AuthAnswer::Refused => return Err(refuse(tx, *answered)),
+        AuthAnswer::Unclear => {
+            give_up(*answered);
+            return Err(failed(tx, Synth::auth_failed(&format!("it answered {}", status.0))));
+        }
+    }
+    let copied = service.copied_of(&answered.reply.head.fields);
+    give_up(*answered);
+    let Some(copied) = copied else {
+        return Err(failed(tx, Synth::auth_failed("the fields to be copied are longer than larder takes (8 KiB)")));
+    };
+    if let Some(key) = key.filter(|_| AuthRequest::may_be_known(&copied)) {
+        let now_ms = tx.core.now().mono_ms;
+        let known_ms = u64::try_from(service.known_for.as_millis()).unwrap_or(u64::MAX);
+        let held = shared.cache.account().charge(ADMISSION_BYTES + copied.heap_bytes());
+        shared.admissions.note(key, &copied, (now_ms, now_ms.saturating_add(known_ms)), held);
+    }
+    go_on_as(tx, service, &copied);
+    Ok(())
+}
+
+/// Begun at once; it borrows nothing of the transaction, which waits for it.
+fn put_question(tx: &Transaction, service: &AuthRequest) -> impl Future<Output = Result<Box<Answered>, Synth>> + use<> {
+    let (core, site, client) = (Rc::clone(&tx.core), Arc::clone(&tx.site), tx.client);
+    let head = Rc::new(service.question(&tx.head.request()));
+    let routed = Routed { route: None, backend: Some(Backend::Origin(service.origin)), is_bypass: true };
+    let timeout = service.timeout;
+    async move {
+        let requester = Requester { client: Some(client), ..Requester::in_background((&core, &site), routed, &head) };
+        question::ask(&requester, timeout).await
+    }
+}
+
+/// It is not known whether it may come in, so it may not.
+fn failed(tx: &Transaction, synth: Synth) -> Step {
+    tx.core.counters.auth_requests_failed.add(1);
+    Step::Synth(synth)
+}
+
+fn give_up(answered: Answered) {
+    answered.reply.body.into_body(&answered.fetch).finish();
+}
+
+/// The client is told what the service says, and nobody keeps that. In a page nobody would read it.
+fn refuse(tx: &mut Transaction, answered: Answered) -> Step {
+    tx.core.counters.auth_requests_refused.add(1);
+    if tx.place_in_page.level > 0 {
+        give_up(answered);
+        return Step::Synth(Synth::not_admitted());
+    }
+    let Answered { mut fetch, reply } = answered;
+    let mut head = reply.head;
+    head.fields.retain_names(|name| {
+        !matches!(name, FieldName::CacheControl | FieldName::Expires | FieldName::SurrogateControl)
+    });
+    head.fields.push(FieldName::CacheControl, "no-store");
+    tx.outcome.why = Synth::NOT_ADMITTED;
+    let body = Box::new(reply.body.into_passed(&mut fetch));
+    Step::Deliver(Box::new(Answer::Piped(Box::new(Answer::Origin { head, body }))))
+}
+
+/// From here on the request says of its client what the service says, also to a program that looks at it as it came.
+fn go_on_as(tx: &mut Transaction, service: &AuthRequest, copied: &Fields) {
+    if let Some(user) = service.user_in(copied) {
+        tx.user = Some(user.into());
+    }
+    if service.copied.is_empty() {
+        return;
+    }
+    let admitted = |head: &RequestHead| Rc::new(service.admitted(&head.request(), copied));
+    tx.head = admitted(&tx.head);
+    tx.seen = FieldSet::of(tx.head.fields());
+    if let Some(state) = tx.policy.program_mut()
+        && let Some(original) = &mut state.original
+    {
+        *original = admitted(original);
     }
 }

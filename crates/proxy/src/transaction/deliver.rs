@@ -27,6 +27,7 @@ use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy_steps;
 use crate::records::request_records;
 use crate::reply_head::{OUR_BYTES, OUR_LINES};
+use crate::route_rules::answer_editing;
 use crate::route_rules::field_template::TemplateSource;
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
@@ -174,6 +175,10 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
         // Last, whoever answers. What a page includes has no head of its own.
         if let Some(edits) = tx.site.answer_fields_of(tx.routed).filter(|_| tx.place_in_page.level == 0) {
             edits.apply(&TemplateSource::of(&tx.head.request(), &tx.client), head);
+        }
+        // Whoever stores it behind us asks nobody who may have it.
+        if tx.site.rules_of(tx.routed).is_some_and(|rules| rules.access.service.is_some()) {
+            answer_editing::keep_from_others(head);
         }
     }
     Step::Transmit(Box::new(outgoing))

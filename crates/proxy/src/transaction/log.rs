@@ -9,7 +9,6 @@ use crate::clock::Moment;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
-use crate::forward::passwords;
 use crate::held_body::Whole;
 use crate::instant_answer::HitResponse;
 use crate::peer::Peer;
@@ -65,7 +64,8 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         log_notes::with(notes, |logged, life| {
             let error = tx.error_note.as_deref();
             let tls = tx.tls.as_deref();
-            let closing = Closing { outcome: &outcome, error, micros, ended, tls, logged, life };
+            let user = tx.user.as_deref();
+            let closing = Closing { outcome: &outcome, user, error, micros, ended, tls, logged, life };
             append(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
@@ -109,7 +109,9 @@ pub(crate) fn instant_hit<T: Whole>(
     let micros = parsed.moment.micros_until(ended);
     log_notes::with(hit.notes, |logged, life| {
         let tls = parsed.tls.as_deref();
-        let closing = Closing { outcome: &outcome, error: None, micros, ended, tls, logged, life };
+        let named = parsed.client.is_user.then(|| core.user());
+        let user = named.as_ref().map(|name| name.as_slice());
+        let closing = Closing { outcome: &outcome, user, error: None, micros, ended, tls, logged, life };
         append(core, site, &parsed.received.request, parsed.client, &closing);
     });
 }
@@ -138,13 +140,14 @@ pub(crate) fn refused(
     };
     let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
     let ended = Moment::now();
-    let closing = Closing { outcome: &outcome, error, micros: 0, ended, tls, logged: None, life: None };
+    let closing = Closing { outcome: &outcome, user: None, error, micros: 0, ended, tls, logged: None, life: None };
     append(core, &site, &request, ClientIdentity::of_peer(peer), &closing);
 }
 
 /// How it went.
 struct Closing<'a> {
     outcome: &'a crate::transaction::Outcome,
+    user: Option<&'a [u8]>,
     error: Option<&'a ErrorNote>,
     micros: u64,
     ended: Moment,
@@ -155,13 +158,12 @@ struct Closing<'a> {
 
 #[inline]
 fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
-    let &Closing { outcome, error, micros, ended, tls, logged, life } = closing;
+    let &Closing { outcome, user, error, micros, ended, tls, logged, life } = closing;
     let target = asked_of_proxy(request);
-    let user = if client.is_user { user_of(request) } else { None };
     let record = Record {
         wall_ms: core.clock().at(ended).wall_ms,
         client: client.ip,
-        user: user.as_deref().map(str::as_bytes),
+        user,
         method: request.method_text,
         path: target.as_deref().unwrap_or(request.path),
         query: request.query,
@@ -184,13 +186,6 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentit
     }
     let format = site.settings.log_format;
     core.log_line(|out| write_record(out, &record, &core.dates, format));
-}
-
-/// The name of who has shown a password. The password goes no further than this.
-#[cold]
-fn user_of(request: &Request<'_>) -> Option<String> {
-    let credentials = request.fields.get(FieldName::ProxyAuthorization)?;
-    passwords::user_and_password(credentials).map(|(user, _)| user)
 }
 
 /// What a proxy is asked for has a host of its own, whatever Host says: a URL in absolute-form up to its query, or the

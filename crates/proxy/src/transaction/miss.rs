@@ -7,7 +7,7 @@ use crate::fetch::begin;
 use crate::fetch::begin::Requester;
 use crate::policy_steps;
 use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction};
+use crate::transaction::{Step, Transaction, mirror};
 
 pub(crate) fn run(tx: &mut Transaction, downstream: &Downstream<'_>, ticket: Ticket) -> Step {
     if let Some(elsewhere) = policy_steps::miss(tx, downstream) {
@@ -17,5 +17,7 @@ pub(crate) fn run(tx: &mut Transaction, downstream: &Downstream<'_>, ticket: Tic
     let stale = ticket.stale().cloned();
     let follower = ticket.follow(tx.core.index);
     let notes = begin::spawn(&Requester::of(tx), ticket);
+    // What is stored was asked for without a body.
+    drop(mirror::begin(tx));
     Step::Wait(Box::new(Wait::leading(follower, notes, stale)))
 }

@@ -18,7 +18,7 @@ use crate::transaction::deliver::{Answer, Made};
 use crate::transaction::slice_probe::{self, Probed};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
-use crate::transaction::{Step, Transaction, hit, lookup};
+use crate::transaction::{Step, Transaction, hit, lookup, mirror};
 use crate::vcl_story::receiving;
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step {
@@ -67,6 +67,7 @@ async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step
         Ok(fetch) => fetch,
         Err(synth) => return Step::Synth(synth),
     };
+    fetch.copy = mirror::begin(tx);
     if downstream.has_unread_body() && !let_body_come(tx, downstream).await {
         return broken_off(tx, downstream, Broken::ClientLeft);
     }

@@ -310,6 +310,11 @@ impl Synth {
         Synth::new(status, "rate-limited", CacheVerdict::Refused, text).with_retry_after(wait_s)
     }
 
+    pub(crate) fn too_many_at_once(status: u16) -> Synth {
+        let text = "Too many requests are under way at once (connection_limit of the [[route]]).";
+        Synth::new(status, "connections-limited", CacheVerdict::Refused, text)
+    }
+
     pub(crate) fn body_too_large_for_route() -> Synth {
         let text = "The request's body is larger than request_body_max of its [[route]].";
         Synth { close: true, ..Synth::new(413, "request-body-too-large", CacheVerdict::Refused, text) }
@@ -326,6 +331,25 @@ impl Synth {
         let text = "Name and password are needed, and these are not right.";
         Synth { also: Also::Login(realm.into()), ..Synth::open(401, "wants-login", CacheVerdict::Refused, text) }
     }
+
+    /// Nobody says whether a client may come in.
+    pub(crate) fn auth_failed(why: &str) -> Synth {
+        let text =
+            format!("The service that says who may come in has not said it: {why} (auth_request of the [[route]]).");
+        Synth::new(502, "auth-request-failed", CacheVerdict::Error, text)
+    }
+
+    /// The service says that it may not.
+    pub(crate) fn not_admitted() -> Synth {
+        Synth::new(
+            403,
+            Synth::NOT_ADMITTED,
+            CacheVerdict::Refused,
+            "The service that says who may come in refuses this client.",
+        )
+    }
+
+    pub(crate) const NOT_ADMITTED: &str = "auth-request-refused";
 
     pub(crate) fn only_if_cached() -> Synth {
         let text = "Nothing is stored for this request, and only-if-cached forbids asking the origin.";

@@ -19,7 +19,7 @@ pub(crate) enum State {
     Synth,
     /// A file beneath a root is looked for, or the page for an error.
     Files,
-    /// Name and password are being verified.
+    /// It is being found out whether the client may come in.
     Admit,
     /// memcached is asked.
     Memcached,
@@ -31,7 +31,7 @@ pub(crate) enum State {
 const STATES: usize = State::Log as usize + 1;
 
 /// Which state may follow which. Anything else is a bug and ends the connection.
-pub(crate) const TRANSACTION_EDGES: [(State, State); 80] = {
+pub(crate) const TRANSACTION_EDGES: [(State, State); 81] = {
     use State::*;
     [
         (Receive, Lookup),
@@ -51,6 +51,8 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 80] = {
         (Admit, Receive),
         // Wrong ones; or right ones, and what is asked for is refused.
         (Admit, Synth),
+        // The service of the route refuses the client, which is told what that says.
+        (Admit, Deliver),
         // The client left.
         (Admit, Log),
         (Files, Deliver),

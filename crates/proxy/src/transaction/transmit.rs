@@ -21,6 +21,13 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, o
         (tx.outcome.status, tx.outcome.why) = (status.0, "no-tunnel");
         outgoing = Outgoing::without_body(AnswerHead::new(status), Content::Length(0));
     }
+    // What a page includes goes at the pace of the page.
+    if let Some(pace) = tx.site.rules_of(tx.routed).and_then(|rules| rules.bandwidth)
+        && tx.place_in_page.level == 0
+        && !outgoing.body.is_empty()
+    {
+        outgoing.body = outgoing.body.paced(pace);
+    }
     let sent = downstream.send(outgoing, tx.head.version, tx.persistent).await;
     tx.persistent = sent.persistent;
     tx.outcome.body_bytes = sent.body_bytes;

@@ -20,10 +20,12 @@ use crate::fetch::begin::Requester;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::failed::unconnected;
+use crate::fetch::timeouts::Timeouts;
 use crate::forward::Taken;
 use crate::forward::parents::Ways;
 use crate::origin::{Call, Origin, Reuse};
 use crate::send_outcome::End;
+use crate::settings::RouteTimeouts;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
 use crate::tunnel_flow::Tunnel;
@@ -96,9 +98,9 @@ async fn open_directly(
     downstream: &mut Downstream<'_>,
     origin: &Origin,
 ) -> Result<Tunnel, Untunnelled> {
-    let connect_timeout = origin.connect_timeout(&tx.site.settings.limits);
+    let timeout = Timeouts::asked(&RouteTimeouts::default(), origin, &tx.site.settings.limits).connect;
     let handle = tx.core.handle();
-    let mut connecting = pin!(origin.call(&handle, Call::plain(Reuse::Fresh, connect_timeout)));
+    let mut connecting = pin!(origin.call(&handle, Call::plain(Reuse::Fresh, timeout.after)));
     let connected = poll_fn(|cx| {
         if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
             return Poll::Ready(Some(connected));
@@ -108,7 +110,7 @@ async fn open_directly(
     .await;
     match connected {
         Some(Ok(connection)) => Ok(Tunnel { origin: Upstream::from(connection) }),
-        Some(Err(error)) => Err(Untunnelled::Unconnected(Synth::failed(&unconnected(&error)))),
+        Some(Err(error)) => Err(Untunnelled::Unconnected(Synth::failed(&unconnected(&error, timeout)))),
         None => Err(Untunnelled::For(Step::client_left(downstream))),
     }
 }

@@ -13,10 +13,11 @@ use vcl::typed_program::BackendId;
 use vcl::{BackendRef, Task};
 
 use crate::connection_addresses::ConnectionAddresses;
-use crate::fetch::timeouts::Timeouts;
+use crate::fetch::timeouts::{Timeout, Timeouts};
 use crate::limits::Limits;
 use crate::origin::Origin;
 use crate::records::task_records::TaskRecords;
+use crate::settings::RouteTimeouts;
 use crate::vcl_site::VclSite;
 use crate::vcl_story::client_state::{ClientState, Remembered};
 use crate::vcl_story::filter_names::BodyChanges;
@@ -92,13 +93,15 @@ pub(crate) struct BackendTask {
 impl BackendTask {
     /// How long the fetch waits: what the program set, else what its backend says, else everybody's limits.
     pub(crate) fn timeouts(&self, origin: &Origin, limits: &Limits) -> Timeouts {
-        let pick = |set: Option<f64>, usual: Duration| {
-            set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)
+        let pick = |set: Option<f64>, usual: Timeout| match set.map(Duration::try_from_secs_f64) {
+            Some(Ok(after)) => Timeout { after, ..usual },
+            Some(Err(_)) | None => usual,
         };
+        let said = Timeouts::asked(&RouteTimeouts::default(), origin, limits);
         Timeouts {
-            connect: pick(self.connect_timeout_s.get(), origin.connect_timeout(limits)),
-            first_byte: pick(self.first_byte_timeout_s.get(), origin.first_byte_timeout(limits)),
-            between_bytes: pick(self.between_bytes_timeout_s.get(), origin.between_bytes_timeout(limits)),
+            connect: pick(self.connect_timeout_s.get(), said.connect),
+            first_byte: pick(self.first_byte_timeout_s.get(), said.first_byte),
+            between_bytes: pick(self.between_bytes_timeout_s.get(), said.between_bytes),
         }
     }
 

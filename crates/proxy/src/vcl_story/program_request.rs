@@ -114,9 +114,9 @@ fn open_as_it_is<S: RequestSource>(
 fn first_step(site: &Site, received: &ReceivedRequest<'_>, seen: FieldSet, ruling: &RouteVerdict) -> Option<Step> {
     match (&ruling.first, ruling.route) {
         (Some(FirstWord::Answer(synth)), _) => Some(Step::Synth((**synth).clone())),
-        (Some(FirstWord::Verify { credentials, .. }), Some(route)) => {
-            let (credentials, by) = (credentials.clone(), Door::Route(route));
-            Some(Step::Admit(Box::new(Unverified { credentials, by, then: Verdict::Program })))
+        (Some(FirstWord::Admit { credentials, also, .. }), Some(route)) => {
+            let (credentials, by, also) = (credentials.clone(), Door::Route(route), also.clone());
+            Some(Step::Admit(Box::new(Unverified { credentials, by, also, then: Verdict::Program })))
         }
         _ => receive::refusal(site, received, seen).map(Step::Synth),
     }

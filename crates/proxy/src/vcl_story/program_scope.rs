@@ -334,8 +334,8 @@ impl<'a> Host<'a> for Scope<'a> {
 
     fn backend_health(&self, of: BackendId) -> Health {
         match self.side {
-            Side::Client(state) => state.vcl_site.health(of),
-            Side::Fetch(task) => task.made_for.site.health(of),
+            Side::Client(state) => state.vcl_site.health(of, &self.site.origins),
+            Side::Fetch(task) => task.made_for.site.health(of, &self.site.origins),
         }
     }
 

@@ -313,6 +313,11 @@ impl Checker<'_> {
         if let Some(found) = variables::find(&parts, self.program.version) {
             return self.variable(found, name, hint);
         }
+        if let [single] = parts[..]
+            && let Some(kind) = self.backend_elsewhere(single)
+        {
+            return self.symbol_value(kind, name, hint);
+        }
         if let [storage, store] = parts[..]
             && storage.eq_ignore_ascii_case("storage")
         {

@@ -178,7 +178,7 @@ fn backend<'a, H: Host<'a>>(
         ..Endpoint::default()
     };
     let object = &run.loaded.program().objects[id.index()].name;
-    let backend = Arc::new(Backend { name: format!("{object}({host}:{port})"), endpoint: Some(endpoint) });
+    let backend = Arc::new(Backend { endpoint: Some(endpoint), ..Backend::none(&format!("{object}({host}:{port})")) });
     let number = made.backends.len() as u32;
     made.backends.push(DynamicBackend { backend, lookup_interval_s: director.ttl_s, allowed: director.allowed });
     made.numbers.insert(place, number);

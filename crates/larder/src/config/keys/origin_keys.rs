@@ -3,7 +3,7 @@
 use proxy::settings::{BalanceKind, FastCgiSettings, OriginSettings, RetrySettings};
 
 use crate::config::choices::{RETRY_CAUSES, RETRY_METHODS};
-use crate::config::definition::ValueKind::{Count, Either, List, Map, Switch, Table, Text, Words};
+use crate::config::definition::ValueKind::{Count, Either, List, Map, Switch, Table, Text, Time, Words};
 use crate::config::definition::{COUNT, KeyDefinition, PATH, TIME, V0_1, key};
 use crate::config::literal;
 use crate::limits::ORIGIN_RETRIES_MAX;
@@ -56,6 +56,9 @@ pub const ORIGIN: &[KeyDefinition] = &[
         .by_default(|| literal::time(by_default().balance.slow_start)),
     key(V0_1, "circuit_breaker", Switch, "While every address is left out requests fail at once; else all are asked.")
         .by_default(|| by_default().balance.breaks_circuit.to_string()),
+    key(V0_1, "timeouts", Table, "How long it is waited for, in place of what [limits] says. A [[route]] may say it, too.")
+        .without("as [limits] says")
+        .example("{ connect = \"2s\", first_byte = \"30s\", between_bytes = \"10s\" }"),
     key(V0_1, "probe", Table, "Each address is asked whether it is well, until whose first answer it is asked anyway. docs/origins.md")
         .without("nobody is probed")
         .example(
@@ -96,6 +99,16 @@ pub const ORIGIN: &[KeyDefinition] = &[
     )
     .without("false")
     .example("true"),
+];
+
+pub const ORIGIN_TIMEOUTS: &[KeyDefinition] = &[
+    key(V0_1, "connect", Time(true), "Until a connection is open.").without("limits.connect_timeout").example("\"2s\""),
+    key(V0_1, "first_byte", Time(true), "From the request's last byte to the answer's first.")
+        .without("limits.first_byte_timeout")
+        .example("\"30s\""),
+    key(V0_1, "between_bytes", Time(true), "Between two reads of the answer.")
+        .without("limits.between_bytes_timeout")
+        .example("\"10s\""),
 ];
 
 pub const ORIGIN_TLS: &[KeyDefinition] = &[

@@ -1,8 +1,8 @@
 //! The keys of `[[route]]` that say more than who answers, and of `[policy]`, where they hold for all routes. docs/routes.md tells in which order.
 
-use crate::config::definition::ValueKind::{Count, Either, List, Map, Switch, Table, Text, Time, Words};
+use crate::config::definition::ValueKind::{Count, Either, List, Map, Parameter, Switch, Table, Text, Time, Words};
 use crate::config::definition::{COUNT, KeyDefinition, NETWORK, PATH, SIZE, TIME, V0_1, ValueKind, key};
-use crate::config::{literal, presets};
+use crate::config::{literal, presets, route_service};
 
 const NAMES: ValueKind = List(&Text("a name, in which a * stands for any text"));
 const VALUE: ValueKind = Text("a value, with $variables if need be");
@@ -110,9 +110,24 @@ pub const WORDS: &[KeyDefinition] = &[
     key(V0_1, "basic_auth", Either(&[Switch, PATH, Table]), "A file of users, as `htpasswd -B` makes it, who must show name and password; false: none.")
         .without("nobody must")
         .example("{ file = \"users\", realm = \"test site\" }"),
+    key(V0_1, "auth_request", Either(&[Switch, Table]), "A service that is asked of each request whether it may come in; false: none. docs/routes.md")
+        .without("nobody is asked")
+        .example("{ origin = \"site\", path = \"/verify\", copy = [\"X-User\"], user = \"X-User\", timeout = \"2s\", cache = \"10s\" }"),
     key(V0_1, "rate_limit", List(&Either(&[Text("REQUESTS/UNIT, such as \"10/s\" or \"100/m\""), Table])), "How often a client may ask; then 429. docs/routes.md")
         .without("as often as it likes")
         .example("{ requests = 100, per = \"1m\", burst = 20, key = \"$http_x_api_key\", status = 429 }"),
+    key(V0_1, "connection_limit", List(&Either(&[Switch, Count(1, u32::MAX as u64), Table])), "How many requests of a client, or of all, may be under way at a time; then 429. false: any number. docs/routes.md")
+        .without("any number")
+        .example("[10, { requests = 200, by = \"route\", status = 503 }, { requests = 2, key = \"$http_x_api_key\" }]"),
+    key(V0_1, "bandwidth", Either(&[Switch, Text("SIZE/s"), Table]), "How fast each answer goes to its client, at most. false: as fast as it goes.")
+        .without("as fast as it goes")
+        .example("{ rate = \"1MiB/s\", after = \"10MiB\" }"),
+    key(V0_1, "timeouts", Table, "How long its origin is waited for, in place of what the origin and [limits] say.")
+        .without("as the origin says")
+        .example("{ connect = \"2s\", first_byte = \"30s\", between_bytes = \"10s\", whole = \"5m\" }"),
+    key(V0_1, "mirror", Either(&[Switch, Text("the NAME of an [origin.NAME]"), Table]), "Copies of what its origin is asked for another one, whose answers are thrown away. false: none. docs/routes.md")
+        .without("none")
+        .example("{ origin = \"site\", share = 0.1 }"),
     key(V0_1, "request_body_max", SIZE, "A larger body of a request is refused (413), and one that does not say its length (411).")
         .without("limits.request_body_bytes_max holds")
         .example("\"10MiB\""),
@@ -183,6 +198,72 @@ pub const BASIC_AUTH: &[KeyDefinition] = &[
     key(V0_1, "file", PATH, "The file of users.").required("\"users\""),
     key(V0_1, "realm", Text("printable characters without quotes"), "What they are told that they are asked for.")
         .by_default(|| literal::text("larder")),
+];
+
+pub const AUTH_REQUEST: &[KeyDefinition] = &[
+    key(V0_1, "origin", Text("the NAME of an [origin.NAME]"), "Where the service is.").required("\"site\""),
+    key(V0_1, "path", Text("a path that begins with /"), "What it is asked for, by GET.")
+        .by_default(|| literal::text(route_service::TARGET)),
+    key(
+        V0_1,
+        "copy",
+        List(&Text("the name of a field")),
+        "Fields of its answer that go on with the request, in place of the client's. Unless `vary_by` has them all, what is answered then is its client's alone.",
+    )
+    .by_default(|| literal::texts([])),
+    key(V0_1, "user", Text("one of `copy`"), "Which of these is the user's name, for the access log.")
+        .without("the log has no name")
+        .example("\"X-User\""),
+    key(V0_1, "timeout", Time(true), "From the question to the answer.")
+        .by_default(|| literal::time(route_service::TIMEOUT)),
+    key(
+        V0_1,
+        "cache",
+        TIME,
+        "For so long nobody is asked again about a client with the same credentials, whatever it asks for on the host; 1h at most.",
+    )
+    .without("each request is asked about")
+    .example("\"10s\""),
+];
+
+pub const CONNECTION_LIMIT: &[KeyDefinition] = &[
+    key(V0_1, "requests", Count(1, u32::MAX as u64), "So many at a time.").required("10"),
+    key(V0_1, "by", Words(|| vec!["client", "route"]), "Whose are counted together: one client's (its address, or its network where that is of IPv6), or all of the route.")
+        .by_default(|| literal::text("client")),
+    key(V0_1, "key", VALUE, "The same by something else. A request for which it is empty is not counted.")
+        .without("`by` says it")
+        .example("\"$http_x_api_key\""),
+    key(V0_1, "status", Count(400, 599), "What the refusal is.").by_default(|| "429".to_owned()),
+];
+
+pub const BANDWIDTH: &[KeyDefinition] = &[
+    key(V0_1, "rate", Text("SIZE/s"), "So many bytes a second.").required("\"1MiB/s\""),
+    key(V0_1, "after", SIZE, "So much of each answer goes first, as fast as it goes.")
+        .by_default(|| literal::size(0_u64)),
+];
+
+pub const MIRROR: &[KeyDefinition] = &[
+    key(V0_1, "origin", Text("the NAME of an [origin.NAME]"), "Where the copies go.").required("\"site\""),
+    key(V0_1, "share", Parameter("a share, above 0 and up to 1"), "Which part of the requests is copied.")
+        .by_default(|| "1.0".to_owned()),
+];
+
+pub const ROUTE_TIMEOUTS: &[KeyDefinition] = &[
+    key(V0_1, "connect", Time(true), "Until a connection is open.").without("as the origin says").example("\"2s\""),
+    key(V0_1, "first_byte", Time(true), "From the request's last byte to the answer's first.")
+        .without("as the origin says")
+        .example("\"30s\""),
+    key(V0_1, "between_bytes", Time(true), "Between two reads of the answer.")
+        .without("as the origin says")
+        .example("\"10s\""),
+    key(
+        V0_1,
+        "whole",
+        Time(true),
+        "From the beginning to the answer's last byte. Of what is not stored it counts how slowly the client takes it, too.",
+    )
+    .without("as long as the others let it")
+    .example("\"5m\""),
 ];
 
 pub const RATE_LIMIT: &[KeyDefinition] = &[

@@ -112,6 +112,9 @@ fn the_sample_has_no_key_that_is_not_read() {
             &no_origins,
             &no_us,
             "`http2` is for https:// URLs",
+            "`timeouts` says nothing beside a VCL, which decides by itself what is asked for",
+            "copies would go where the requests go",
+            "`mirror` says nothing beside a VCL, which decides by itself what is asked for",
             "/dev/null: there is no certificate in it",
             "[compress] says nothing beside a VCL, which decides by itself what is compressed"
         ]

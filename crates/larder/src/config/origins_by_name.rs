@@ -1,0 +1,32 @@
+//! Origins as other sections name them.
+
+use proxy::settings::OriginSettings;
+
+use super::complaint::Complaint;
+use super::nearest::nearest;
+use super::section::{Node, text};
+
+/// The place of the origin of this name.
+pub fn named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Complaint> {
+    let written = text(node)?;
+    origins.iter().position(|origin| origin.name == written).ok_or_else(|| {
+        let complaint = Complaint::new(node.span(), format!("there is no origin `{written}`"), "not defined")
+            .following_from(&["origin"]);
+        match nearest(written, origins.iter().map(|o| o.name.as_str())) {
+            Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
+            None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
+        }
+    })
+}
+
+/// The same of one that requests are copied to, or that is asked about them: there are no scripts.
+pub fn asked_over_http(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Complaint> {
+    let at = named(node, origins)?;
+    match &origins[at].fastcgi {
+        None => Ok(at),
+        Some(_) => {
+            let what = format!("the origin `{}` speaks FastCGI, and is asked for scripts alone", origins[at].name);
+            Err(Complaint::new(node.span(), what, "none is asked for here"))
+        }
+    }
+}

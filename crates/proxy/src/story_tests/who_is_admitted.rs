@@ -1,0 +1,284 @@
+//! A service says who may come in (`auth_request`): what it is asked, what comes of its answer, and what nobody else gets of that.
+
+use super::*;
+use crate::settings::{AuthRequest, CachingRules, EsiPages, RouteAccess, Selector};
+use crate::static_files::finding::tests::TestFolder;
+
+/// Whom the origin itself lets in, which is asked for `/verify`.
+fn service(copied: &[&str]) -> AuthRequest {
+    AuthRequest {
+        origin: 0,
+        target: "/verify".into(),
+        copied: copied.iter().map(|name| (*name).into()).collect(),
+        user: copied.first().map(|name| (*name).into()),
+        timeout: Duration::from_secs(5),
+        known_for: Duration::ZERO,
+    }
+}
+
+fn guarded_by(service: AuthRequest) -> RouteRules {
+    let access = RouteAccess { service: Some(service), ..RouteAccess::default() };
+    RouteRules { access, ..RouteRules::default() }
+}
+
+fn with(rules: RouteRules) -> Story {
+    Story::with(|settings| settings.routes[0].rules = Arc::new(rules))
+}
+
+/// A route whose service copies the name of a user.
+pub(super) fn of_users() -> Story {
+    with(guarded_by(service(&["X-User"])))
+}
+
+fn ok(user: &str) -> MockedAnswer {
+    answer(200, &[&format!("X-User: {user}")], "welcome")
+}
+
+fn asked_with<'a>(reply: &'a Reply, at: usize, name: &str) -> Option<&'a str> {
+    reply.asked[at].request.as_ref().and_then(|head| head.field(name))
+}
+
+#[test]
+fn who_is_let_in_goes_on_with_what_the_service_says_of_it() {
+    let story = of_users();
+    story.origin([ok("ann"), fresh(60, "page")]);
+    let reply =
+        story.ask("POST /shop?q=1", &["X-User: root", "X_User: root", "Cookie: sid=1", "X-Original-URI: /"], "a=b");
+    assert_eq!((reply.status(), reply.body()), (200, "page"));
+    assert_eq!(reply.asked(), ["GET /verify", "POST /shop?q=1"]);
+    let question = ["cookie", "x-original-uri", "x-original-method", "x-forwarded-uri", "x-forwarded-method", "x-user"]
+        .map(|name| asked_with(&reply, 0, name));
+    assert_eq!(question, [Some("sid=1"), Some("/shop?q=1"), Some("POST"), Some("/shop?q=1"), Some("POST"), None]);
+    assert_eq!(
+        (asked_with(&reply, 0, "x-original-url"), asked_with(&reply, 0, "content-length")),
+        (Some("http://a.test/shop?q=1"), None)
+    );
+    assert!(asked_with(&reply, 0, "x-forwarded-for").is_some());
+    assert_eq!((asked_with(&reply, 1, "x-user"), asked_with(&reply, 1, "x_user")), (Some("ann"), None));
+    assert_eq!(asked_with(&reply, 1, "x-original-method"), None, "that is said to the service alone");
+    assert!(reply.log_lines.contains(" - ann ["), "{}", reply.log_lines);
+}
+
+#[test]
+fn a_name_that_begins_as_ours_is_handed_on_where_the_service_says_it() {
+    let story = with(guarded_by(service(&["X-Forwarded-User"])));
+    story.origin([answer(204, &["X-Forwarded-User: ann"], ""), fresh(60, "page")]);
+    let reply = story.get("/", &["X-Forwarded-User: root", "X-Forwarded-Groups: admins"]);
+    assert_eq!(
+        (asked_with(&reply, 1, "x-forwarded-user"), asked_with(&reply, 1, "x-forwarded-groups")),
+        (Some("ann"), None)
+    );
+}
+
+#[test]
+fn who_is_refused_is_told_what_the_service_says_and_nobody_keeps_it() {
+    let story = of_users();
+    for (status, lines) in [
+        (401, &["WWW-Authenticate: Bearer", "Set-Cookie: csrf=1", "Cache-Control: max-age=60"][..]),
+        (403, &["Expires: Thu, 31 Dec 2037 23:55:55 GMT"]),
+        (302, &["Location: https://login.test/?back=/x", "Set-Cookie: state=7"]),
+    ] {
+        story.origin([answer(status, lines, "who are you?")]);
+        let reply = story.get("/x", &["Accept-Encoding: gzip"]);
+        assert_eq!(
+            (reply.status(), reply.body(), reply.asked()),
+            (status, "who are you?", vec!["GET /verify".to_owned()])
+        );
+        for line in lines {
+            let (name, value) = line.split_once(": ").unwrap();
+            let expect = match name {
+                "Cache-Control" | "Expires" => "",
+                _ => value,
+            };
+            let said = reply.field(name).replace("no-store", "");
+            assert_eq!(said, expect, "{status} {name}");
+        }
+        assert_eq!(reply.field("cache-control"), "no-store", "{status}");
+        assert_eq!(reply.verdict(), (CacheVerdict::Refused, "auth-request-refused"));
+    }
+    let head = story.ask("HEAD /x", &[], "");
+    assert_eq!((head.status(), head.body()), (302, ""));
+    assert_eq!(story.core.counters.auth_requests_refused.get(), 4);
+}
+
+#[test]
+fn what_is_no_clear_answer_lets_nobody_in() {
+    let story = of_users();
+    let long = format!("X-User: {}", "a".repeat(9 << 10));
+    for none in [
+        answer(500, &[], "no"),
+        answer(404, &[], "no"),
+        answer(304, &[], ""),
+        answer(200, &[&long], ""),
+        wire("HTTP/1.1 200", Then::Closes),
+        MockedAnswer::Refused,
+    ] {
+        story.origin([none.clone(), fresh(60, "secret")]);
+        let reply = story.get("/x", &[]);
+        assert_eq!((reply.status(), reply.verdict()), (502, (CacheVerdict::Error, "auth-request-failed")), "{none:?}");
+        assert!(!reply.body().contains("secret"));
+    }
+    assert_eq!(story.core.counters.auth_requests_failed.get(), 6);
+}
+
+#[test]
+fn pages_made_for_a_user_are_kept_for_nobody() {
+    let story = of_users();
+    for (user, page) in [("ann", "ann's"), ("bob", "bob's"), ("ann", "ann's again")] {
+        story.origin([ok(user), fresh(60, page)]);
+        let reply = story.get("/", &[]);
+        assert_eq!((reply.body(), reply.field("cache-control")), (page, "max-age=60, private".to_owned()));
+        assert_eq!(reply.verdict(), (CacheVerdict::Pass, "credentials"));
+    }
+}
+
+#[test]
+fn pages_are_stored_for_each_user_where_the_route_says_that_they_select() {
+    let caching = CachingRules { selected_by: vec![Selector::Field("x-user".into())], ..CachingRules::default() };
+    let story = with(RouteRules { caching, ..guarded_by(service(&["X-User"])) });
+    for (user, page) in [("ann", "ann's"), ("bob", "bob's")] {
+        story.origin([ok(user), fresh(60, page)]);
+        assert_eq!(story.get("/", &[]).body(), page);
+    }
+    for (user, page) in [("ann", "ann's"), ("bob", "bob's")] {
+        story.origin([ok(user)]);
+        // What a client says of itself selects nothing.
+        let hit = story.get("/", &["X-User: bob"]);
+        assert_eq!((hit.body(), hit.asked()), (page, vec!["GET /verify".to_owned()]));
+        assert_eq!(hit.field("cache-control"), "max-age=60, private");
+    }
+}
+
+#[test]
+fn what_is_the_same_for_all_is_stored_and_each_is_asked_about() {
+    let story = with(guarded_by(service(&[])));
+    story.origin([
+        ok("ann"),
+        answer(200, &["Cache-Control: public, max-age=60", "CDN-Cache-Control: max-age=9"], "page"),
+    ]);
+    assert_eq!(story.get("/", &[]).body(), "page");
+    story.origin([ok("ann")]);
+    let hit = story.get("/", &[]);
+    assert_eq!((hit.body(), hit.asked(), hit.verdict().0), ("page", vec!["GET /verify".to_owned()], CacheVerdict::Hit));
+    // A cache behind us would not ask.
+    assert_eq!(
+        (hit.field("cache-control"), hit.field("cdn-cache-control")),
+        ("public, max-age=60, private".into(), String::new())
+    );
+    story.origin([answer(401, &[], "")]);
+    assert_eq!(story.get("/", &[]).status(), 401);
+}
+
+#[test]
+fn who_was_let_in_a_moment_ago_is_known_by_its_credentials_and_its_address() {
+    let known = AuthRequest { known_for: Duration::from_secs(10), ..service(&["X-User"]) };
+    let story = with(guarded_by(known));
+    story.origin([ok("ann"), answer(200, &["Cache-Control: no-store"], "page")]);
+    let asked = |lines: &[&str]| story.get("/", lines).asked();
+    let both = ["GET /verify".to_owned(), "GET /".to_owned()];
+    assert_eq!(asked(&["Cookie: sid=1"]), both);
+    story.origin([answer(200, &["Cache-Control: no-store"], "page")]);
+    let again = story.get("/y", &["Cookie: sid=1"]);
+    assert_eq!((again.asked(), again.asked_with("x-user")), (vec!["GET /y".to_owned()], Some("ann")));
+    assert_eq!(story.core.counters.auth_requests_known.get(), 1);
+    // Others are not, nor is who shows nothing.
+    for others in [&["Cookie: sid=2"][..], &["Cookie: sid=1", "Authorization: Bearer a"], &[], &[]] {
+        story.origin([ok("bob"), answer(200, &[], "page")]);
+        assert_eq!(asked(others), both, "{others:?}");
+    }
+    story.pass_seconds(10);
+    story.origin([ok("ann"), answer(200, &[], "page")]);
+    assert_eq!(asked(&["Cookie: sid=1"]), both);
+}
+
+#[test]
+fn a_refusal_is_asked_about_anew_each_time() {
+    let story = with(guarded_by(AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) }));
+    story.origin([answer(401, &[], ""), ok("ann"), fresh(60, "page")]);
+    assert_eq!(story.get("/", &["Cookie: sid=1"]).status(), 401);
+    assert_eq!(story.get("/", &["Cookie: sid=1"]).body(), "page");
+}
+
+#[test]
+fn no_spelling_of_a_path_is_a_way_round_the_service() {
+    let story = Story::with(|settings| {
+        let rules = Arc::new(guarded_by(service(&[])));
+        let admin = RouteSettings { path_prefix: "/admin".to_owned(), rules, ..settings.routes[0].clone() };
+        settings.routes.push(admin);
+    });
+    story.origin([fresh(60, "secret")]);
+    for path in ["/%61dmin", "//admin", "/x/../admin", "/admin%2fx", "/x/..%2fadmin"] {
+        let reply = story.get(path, &[]);
+        assert_eq!((reply.status(), reply.asked().len()), (403, 0), "{path}");
+    }
+    assert_eq!(story.get("/x", &[]).body(), "secret", "what is for everybody is not asked about");
+}
+
+#[test]
+fn a_program_sees_what_the_service_says_and_not_whom_it_refuses() {
+    let program = "import std; sub vcl_recv { if (req.url == \"/back\") { std.rollback(req); } return (pass); } \
+                   sub vcl_deliver { set resp.http.X-Seen = \"1\"; }";
+    let story =
+        Story::vcl_with(program, |settings| settings.routes[0].rules = Arc::new(guarded_by(service(&["X-User"]))));
+    for path in ["/", "/back"] {
+        story.origin([ok("ann"), answer(200, &[], "page")]);
+        let reply = story.get(path, &["X-User: root"]);
+        assert_eq!(
+            (reply.body(), asked_with(&reply, 1, "x-user"), reply.field("x-seen")),
+            ("page", Some("ann"), "1".to_owned())
+        );
+        assert_eq!(reply.field("cache-control"), "private");
+    }
+    story.origin([answer(403, &[], "not you")]);
+    let reply = story.get("/", &[]);
+    assert_eq!((reply.status(), reply.body(), reply.field("x-seen")), (403, "not you", String::new()));
+}
+
+#[test]
+fn parts_of_a_page_are_asked_about_too() {
+    let story = Story::with(|settings| {
+        settings.esi.pages = EsiPages::All;
+        settings.limits.esi_ahead_max = 1;
+        let rules = Arc::new(guarded_by(service(&[])));
+        let own = RouteSettings { path_prefix: "/own".to_owned(), rules, ..settings.routes[0].clone() };
+        settings.routes.push(own);
+    });
+    let page = answer(
+        200,
+        &["Cache-Control: max-age=60", "Content-Type: text/html"],
+        "<p>a<esi:include src=\"/own\" onerror=\"continue\"/>b",
+    );
+    story.origin([page, ok("ann"), answer(200, &["Cache-Control: no-store"], "[own]")]);
+    let reply = story.get("/page", &[]);
+    assert_eq!(
+        (reply.body(), reply.asked()),
+        ("<p>a[own]b", ["GET /page", "GET /verify", "GET /own"].map(str::to_owned).to_vec())
+    );
+    story.origin([answer(401, &[], "who are you?")]);
+    assert_eq!(story.get("/page", &[]).body(), "<p>ab");
+}
+
+#[test]
+fn the_log_names_who_has_shown_a_password() {
+    let folder = TestFolder::new("log-of-users");
+    folder.write("page", "hello");
+    let story = what_routes_say::files_of_users(&folder);
+    // Once it is verified, and then it is known.
+    for _ in 0..2 {
+        let reply = story.get("/page", &[what_routes_say::ANN]);
+        assert!(reply.log_lines.contains(" - ann ["), "{}", reply.log_lines);
+    }
+    for nobody in [&[][..], &["Authorization: Basic YW5uOndyb25n"]] {
+        let reply = story.get("/page", nobody);
+        assert!(reply.log_lines.contains(" - - [") && reply.status() == 401, "{}", reply.log_lines);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_meanwhile_is_led_nowhere() {
+    let story = of_users();
+    story.origin([ok("ann"), fresh(60, "page")]);
+    let reply = story.leave("/", &[]);
+    assert_eq!(reply.verdict(), (CacheVerdict::Refused, "client-left"));
+    assert!(!reply.asked().contains(&"GET /".to_owned()));
+}
