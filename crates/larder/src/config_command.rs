@@ -8,6 +8,7 @@ use crate::config::{self, ConfigError, Shown};
 use crate::flag_settings;
 use crate::flags::{ConfigCommand, ShowFlags};
 use crate::limits::CONFIG_BYTES_MAX;
+use crate::routes_as_vcl;
 
 /// A closed pipe must not end it with a panic.
 pub fn config(command: &ConfigCommand) -> ExitCode {
@@ -33,6 +34,10 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
 /// What holds with these flags.
 fn shown(flags: &ShowFlags) -> Result<String, ConfigError> {
     let plan = flags.serve.plan()?;
+    if let Some(vcl) = plan.vcl_file.as_ref().filter(|_| flags.as_vcl) {
+        let why = format!("error: the VCL {} decides already, so nothing is to be printed as one", vcl.display());
+        return Err(ConfigError::Unreadable(why));
+    }
     let (name, text) = match &flags.serve.config {
         None => (String::new(), String::new()),
         Some(file) => {
@@ -42,6 +47,9 @@ fn shown(flags: &ShowFlags) -> Result<String, ConfigError> {
             (name, text)
         }
     };
+    if flags.as_vcl {
+        return Ok(routes_as_vcl::print(&plan, if name.is_empty() { "these flags" } else { &name }));
+    }
     let shown = Shown {
         name: &name,
         text: &text,
@@ -174,6 +182,7 @@ mod tests {
         assert!(
             shown(&ShowFlags {
                 changed: false,
+                as_vcl: false,
                 serve: ServeFlags { config: Some("/nowhere".into()), ..flags(&[]).serve }
             })
             .is_err()

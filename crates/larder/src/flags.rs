@@ -130,6 +130,7 @@ Examples:
   larder config show --config larder.toml               all that holds
   larder config show --config larder.toml --changed     only what is no default
   larder config show --origin http://127.0.0.1:3000 --memory 1GiB > larder.toml
+  larder config show --config larder.toml --as-vcl      its routes as a program
 
 The flags are those of `larder serve`. Behind each value stands where it comes from: a default, FILE:LINE, a flag, or `parameter`: a
 limit that was set by Varnish's name for it. Tokens and logins are shown, too.
@@ -344,6 +345,10 @@ pub struct ShowFlags {
     /// Leave out what is a default
     #[arg(long)]
     pub changed: bool,
+
+    /// Print the routes as a program in VCL, and name what of them has none
+    #[arg(long, conflicts_with = "changed")]
+    pub as_vcl: bool,
 
     #[command(flatten)]
     pub serve: ServeFlags,

@@ -31,6 +31,7 @@ mod panics;
 mod plan;
 mod process_memory;
 mod quantities;
+mod routes_as_vcl;
 mod running;
 mod say;
 mod serve;

@@ -118,6 +118,8 @@ mod peer_process;
 mod php_beside_nginx;
 #[path = "program/played_http2.rs"]
 mod played_http2;
+#[path = "program/printed_vcl.rs"]
+mod printed_vcl;
 #[path = "program/process_checks.rs"]
 mod process_checks;
 #[path = "program/process_faults.rs"]

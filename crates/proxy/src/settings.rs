@@ -49,6 +49,7 @@ pub use crate::route_rules::target_rewrite::TargetRewrite;
 pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
+pub use rules::credentials::names as credential_names;
 pub use rules::{ContentCoding, Grant, GrantedLifetime};
 
 /// Everything that a reload may change, in one value.

@@ -58,6 +58,11 @@ pub fn of_request(fields: FieldsView<'_>) -> Option<WhyNotStored> {
     has(is_credential).then_some(WhyNotStored::Credentials)
 }
 
+/// The names of all fields of requests that say who asks.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ["Authorization", "Cookie"].into_iter().chain(CERTIFICATE).chain(OTHER_CREDENTIALS)
+}
+
 /// Does this field of a request say who asks?
 pub fn is_credential(field: &Field<'_>) -> bool {
     // To CGI and its kin Remote_User is Remote-User.

@@ -41,9 +41,9 @@ pub struct Routes {
     pages_spans: Vec<Option<Range<usize>>>,
 }
 
-/// `[[route]]`. Without any, the only origin gets everything.
+/// `[[route]]`. Without any, the only origin gets everything, and a program asks whom it likes.
 pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSettings], for_all: &ForAll) -> Routes {
-    if sections.is_empty() && origins.len() > 1 {
+    if sections.is_empty() && origins.len() > 1 && !for_all.has_program {
         let last = &origins[origins.len() - 1].name;
         let what = format!("there are {} origins and no [[route]] says who gets which request", origins.len());
         let complaint = Complaint::new(top.span().start..top.span().start + 1, what, "somewhere in this file");
@@ -52,8 +52,10 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         top.complaints().add(complaint.suggest(suggestion));
     }
     let mut all = Routes::default();
-    if let (true, [only]) = (sections.is_empty(), origins) {
-        fastcgi_section::check_only(top, only);
+    if let (true, [first, others @ ..]) = (sections.is_empty(), origins) {
+        if others.is_empty() {
+            fastcgi_section::check_only(top, first);
+        }
         let rules = Arc::new(for_all.words.over(&RouteRules::default(), ALL_ROUTES));
         all.routes.push(RouteSettings { rules, ..everything(RouteTarget::Origin(0)) });
     }
