@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use message::Request;
 use wire::ReceivedRequest;
 
 use crate::asker::Asker;
@@ -38,14 +39,17 @@ pub(crate) fn open<S: RequestSource>(
     let asker = source.asker();
     let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
     let mut room = core.room_to_rewrite();
-    let mut received = received;
+    let (mut received, mut came) = (received, None);
     let found = match asker.asks_proxy() {
         true => admission::run(core, &site, &mut received, asker.peer),
         false => {
             receive::at_origin(&mut received.request, rewritten.as_ref());
             let (mut seen, client, ruling) = ruled(core, &site, &asker, (&mut received, moment), &mut room);
-            if room.rewritten().is_some_and(|room| room.put_into(&mut received.request)) {
-                seen = FieldSet::of(received.request.fields);
+            if let Some(rewritten) = room.rewritten().filter(|rewritten| rewritten.changes_anything()) {
+                came = site.is_esi_surrogate.then(|| received.request.clone());
+                if rewritten.put_into(&mut received.request) {
+                    seen = FieldSet::of(received.request.fields);
+                }
             }
             if let Some(program) = site.vcl.clone().filter(|_| is_program_s(&site, &ruling)) {
                 return program_request::open(core, source, &received, program, ((seen, client, ruling), moment));
@@ -53,7 +57,7 @@ pub(crate) fn open<S: RequestSource>(
             receive::judge(core, &site, &received, (seen, client), ruling)
         }
     };
-    begin(core, source, &site, &received, (found, moment))
+    begin(core, source, &site, (&received, came.as_ref()), (found, moment))
 }
 
 /// Who asks a server, and what the words of the route say of that.
@@ -72,7 +76,7 @@ fn ruled(
     let ruling = match receive::settled(core, asker, &received.request) {
         Some(synth) => RouteVerdict::settled(synth),
         None => {
-            let asked = RouteQuestion { received, seen, client: &client, moment, is_part: false };
+            let asked = RouteQuestion { received, seen, client: &client, moment, page: None };
             route_verdict::of_request(core, site, &asked, room)
         }
     };
@@ -96,14 +100,14 @@ fn begin<S: RequestSource>(
     core: &Rc<Core>,
     source: &mut S,
     site: &Arc<Site>,
-    received: &ReceivedRequest<'_>,
+    (received, came): (&ReceivedRequest<'_>, Option<&Request<'_>>),
     (found, moment): (Received, Moment),
 ) -> Opened {
     let asker = source.asker();
     let (tls, is_early) = (asker.tls_facts(), asker.is_early());
     let persistent = source.begins_exchange(core, site, received);
     let (seen, client, routed) = (found.seen, found.client, found.routed);
-    let parsed = ParsedRequest { received, seen, client, persistent, tls, moment };
+    let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment };
     let (outcome, key) = match (&found.verdict, source.at_once()) {
         (Verdict::Lookup(key), Some(client)) if is_early => {
             let stored = instant_hit::of_stored(client, core, site, &parsed, (*key, routed));

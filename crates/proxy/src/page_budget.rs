@@ -3,18 +3,38 @@
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
+use crate::route_table::RouteAt;
+
 /// Where a request stands among pages that include it.
 #[derive(Default)]
 pub(crate) struct PlaceInPage {
     /// How deep it lies in them; 0 for what a client asked itself.
     pub(crate) level: u32,
     budget: OnceCell<Rc<PageBudget>>,
+    page: Option<Rc<IncludingPage>>,
+}
+
+/// The page that includes it: its client has come in there.
+pub(crate) struct IncludingPage {
+    pub(crate) route: Option<RouteAt>,
+    /// Who its client is, where that has been found out.
+    pub(crate) user: Option<Box<[u8]>>,
 }
 
 impl PlaceInPage {
     /// One level beneath a page.
-    pub(crate) fn beneath(level: u32, budget: Rc<PageBudget>) -> PlaceInPage {
-        PlaceInPage { level: level + 1, budget: OnceCell::from(budget) }
+    pub(crate) fn beneath(level: u32, budget: Rc<PageBudget>, page: Rc<IncludingPage>) -> PlaceInPage {
+        PlaceInPage { level: level + 1, budget: OnceCell::from(budget), page: Some(page) }
+    }
+
+    /// The page that includes it, if one does.
+    pub(crate) fn page(&self) -> Option<&Rc<IncludingPage>> {
+        self.page.as_ref()
+    }
+
+    /// Who the client of that page is.
+    pub(crate) fn user(&self) -> Option<&[u8]> {
+        self.page.as_ref()?.user.as_deref()
     }
 
     /// That of the page that the client asked for.
@@ -57,7 +77,8 @@ mod tests {
     fn a_page_and_its_parts_share_one_budget() {
         let page = PlaceInPage::default();
         assert_eq!((page.level, page.mark()), (0, None));
-        let part = PlaceInPage::beneath(page.level, Rc::clone(page.budget()));
+        let including = Rc::new(IncludingPage { route: None, user: None });
+        let part = PlaceInPage::beneath(page.level, Rc::clone(page.budget()), including);
         assert_eq!(part.level, 1);
         assert!(page.budget().take_part(2) && part.budget().take_part(2));
         assert!(!page.budget().take_part(2) && !part.budget().take_part(2));

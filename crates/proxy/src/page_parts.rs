@@ -13,7 +13,7 @@ use crate::assembly::{Includer, PageBounds};
 use crate::client_identity::ClientIdentity;
 use crate::core::Core;
 use crate::included::{self, Fragment, PageForm, PieceMaking};
-use crate::page_budget::{PageBudget, PlaceInPage};
+use crate::page_budget::{IncludingPage, PageBudget, PlaceInPage};
 use crate::page_variables;
 use crate::part_maker::PartMaker;
 use crate::records::RecordKind;
@@ -33,6 +33,8 @@ pub(crate) struct PageParts {
     base: Vec<u8>,
     level: u32,
     budget: Rc<PageBudget>,
+    /// What their clients have come in by.
+    page: Rc<IncludingPage>,
     /// What the page takes of them.
     form: PageForm,
     begin: BeginIncluded,
@@ -89,6 +91,7 @@ impl PageParts {
             base: tx.head.request().path.to_vec(),
             level: tx.place_in_page.level,
             budget: Rc::clone(tx.place_in_page.budget()),
+            page: Rc::new(IncludingPage { route: tx.routed.route, user: tx.user.clone() }),
             form,
             begin,
         }
@@ -113,10 +116,11 @@ impl PageParts {
         if !self.budget.take_part(limits.esi_parts_max) {
             return Err(LeftOut::Count(limits.esi_parts_max));
         }
+        let is_behind_login = self.page.route.is_some_and(|at| self.site.routes.at(at).rules.access.login.is_some());
         let mut fields = Fields::default();
         for field in original.fields.iter().filter(|field| !is_of_one_answer(field.name)) {
             let is_replaced = named.is_some() && field.name == FieldName::Host;
-            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, is_own) {
+            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, (is_own, is_behind_login)) {
                 fields.push_named(field.name_text, field.value);
             }
         }
@@ -165,7 +169,7 @@ impl Includer for PageParts {
             }
         };
         self.core.counters.esi_requests.add(1);
-        let place = PlaceInPage::beneath(self.level, Rc::clone(&self.budget));
+        let place = PlaceInPage::beneath(self.level, Rc::clone(&self.budget), Rc::clone(&self.page));
         let policy = self.maker.policy((&self.core, &self.site), &head, place.level);
         let tx = Transaction::included((&self.core, &self.site), policy, head, self.client, place);
         let (client, fragment) = included::pair(self.form.clone());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use message::Request;
 use wire::ReceivedRequest;
 
 use crate::client_identity::ClientIdentity;
@@ -9,10 +10,12 @@ use crate::clock::Moment;
 use crate::field_set::{CONDITIONAL, FieldSet};
 use crate::tls_facts::TlsFacts;
 
-/// A request as it came, and what is known of who asks.
+/// A request as it goes on, and what is known of who asks.
 #[derive(Clone)]
 pub(crate) struct ParsedRequest<'a> {
     pub(crate) received: &'a ReceivedRequest<'a>,
+    /// As it came, where its route has made another of it.
+    pub(crate) came: Option<&'a Request<'a>>,
     pub(crate) seen: FieldSet,
     pub(crate) client: ClientIdentity,
     /// May the client ask again the same way?

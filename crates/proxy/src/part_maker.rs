@@ -24,11 +24,11 @@ pub(crate) enum PartMaker {
 }
 
 impl PartMaker {
-    /// That of the page, and the request for it as its client sent it.
+    /// That of the page, and the request for it as its client sent it: what the words of its route cut, they cut for this page alone.
     pub(crate) fn of(tx: &Transaction) -> (PartMaker, Rc<RequestHead>) {
         let original = Rc::clone(tx.asked_head());
         match &tx.policy {
-            Policy::Builtin => (PartMaker::Builtin, original),
+            Policy::Builtin => (PartMaker::Builtin, tx.came.clone().unwrap_or(original)),
             Policy::Program(state) => (PartMaker::Program(Box::new(ProgramParts::of(tx, state))), original),
         }
     }
@@ -47,13 +47,14 @@ impl PartMaker {
         settings: &EsiSettings,
         asked: FieldsView<'_>,
         field: &Field<'_>,
-        is_own: bool,
+        (is_own, is_behind_login): (bool, bool),
     ) -> bool {
         match self {
             PartMaker::Program(_) => true,
             PartMaker::Builtin => match field.name {
                 FieldName::Cookie => is_own && settings.passes_cookies,
-                FieldName::Authorization => is_own && settings.passes_authorization,
+                // What has opened the page's door is for nobody behind it.
+                FieldName::Authorization => is_own && settings.passes_authorization && !is_behind_login,
                 FieldName::ProxyAuthorization => false,
                 _ => !is_of_content(field) && !HopByHop::of(asked).drops(field),
             },

@@ -142,6 +142,8 @@ pub(crate) struct Transaction {
     pub(crate) site: Arc<Site>,
     pub(crate) policy: Policy,
     pub(crate) head: Rc<RequestHead>,
+    /// As its client sent it, where its route has made another of it and the answer may be a page with parts: their requests are made of this.
+    pub(crate) came: Option<Rc<RequestHead>>,
     pub(crate) seen: FieldSet,
     pub(crate) body: RequestBody,
     pub(crate) expects_continue: bool,

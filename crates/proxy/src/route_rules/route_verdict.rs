@@ -16,6 +16,7 @@ use crate::closed_paths;
 use crate::core::Core;
 use crate::field_set::FieldSet;
 use crate::forward::passwords::{self, Known};
+use crate::page_budget::IncludingPage;
 use crate::policy::WhyPassed;
 use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
 use crate::route_rules::cookie_rules::CookieVerdict;
@@ -63,8 +64,16 @@ pub(crate) struct RouteQuestion<'a, 'r> {
     pub(crate) seen: FieldSet,
     pub(crate) client: &'a ClientIdentity,
     pub(crate) moment: Moment,
-    /// Included in a page, which was asked for by a client that has been counted.
-    pub(crate) is_part: bool,
+    /// By which it is included: its client has been counted there, and what has let it in there lets it in here.
+    pub(crate) page: Option<&'a IncludingPage>,
+}
+
+impl RouteQuestion<'_, '_> {
+    /// Has its client shown there what this login wants?
+    fn is_let_in(&self, site: &Site, login: &Login) -> bool {
+        let page_route = self.page.and_then(|page| page.route);
+        page_route.is_some_and(|at| site.routes.at(at).rules.access.login.as_ref() == Some(login))
+    }
 }
 
 impl RouteVerdict {
@@ -130,18 +139,22 @@ fn by_rules(
     let rules = &*site.routes.at(at).rules;
     let groups = site.routes.at(at).path_pattern.as_ref().filter(|_| rules.names_groups());
     let groups = groups.and_then(|pattern| pattern.groups(request.path));
-    let user = rules.access.login.as_ref().and_then(|_| user_of(request));
+    let wanted = rules.access.login.as_ref().filter(|login| !asked.is_let_in(site, login));
+    let user = match wanted {
+        Some(_) => user_of(request),
+        None => asked.page.and_then(|page| page.user.as_deref()).map(<[u8]>::to_vec),
+    };
     let source =
         TemplateSource { user: user.as_deref(), groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };
     if let Some(refused) = refusal(core, asked, rules, &source) {
         return RouteVerdict::answer(route, refused);
     }
-    let verify = match rules.access.login.as_ref().map(|login| admits(site, login, request)) {
+    let verify = match wanted.map(|login| admits(site, login, request)) {
         None | Some(Admission::Known) => None,
         Some(Admission::Unknown(credentials)) => Some(credentials),
         Some(Admission::Nobody(synth)) => return RouteVerdict::answer(route, synth),
     };
-    let known = user.as_deref().filter(|_| verify.is_none());
+    let known = user.as_deref().filter(|_| verify.is_none() && wanted.is_some());
     known.iter().for_each(|name| core.note_user(name));
     let is_user = known.is_some();
     let waits = verify.is_some() || rules.takes_time();
@@ -192,7 +205,7 @@ fn refusal(
     source: &TemplateSource<'_>,
 ) -> Option<Synth> {
     let now_us = core.clock().at(asked.moment).mono_ms.saturating_mul(1_000);
-    for limit in rules.rate_limits.iter().filter(|_| !asked.is_part) {
+    for limit in rules.rate_limits.iter().filter(|_| asked.page.is_none()) {
         let Some(who) = whom_it_counts_for(limit.by.as_ref(), source, asked.client.ip) else { continue };
         let who = core.shared.cache.key([&b"rate"[..], limit.zone.as_bytes(), &who]).bits();
         if let Err(wait_us) = core.shared.rates.take(who, limit.rate, now_us) {

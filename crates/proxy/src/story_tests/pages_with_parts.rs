@@ -1,7 +1,10 @@
 //! Pages with parts (ESI) by the built-in policy: who may have them, what their parts are asked with, and where they end.
 
+use super::led_by_a_proxy::write_users;
+use super::what_routes_say::ANN;
 use super::*;
-use crate::settings::{EsiPages, EsiSettings};
+use crate::settings::{CookieRules, EsiPages, EsiSettings, Login, RouteAccess};
+use crate::static_files::finding::tests::TestFolder;
 
 const ASKS: &str = "Surrogate-Control: max-age=60, content=\"ESI/1.0\"";
 
@@ -127,6 +130,57 @@ fn a_part_that_was_asked_for_with_a_cookie_is_nobody_else_s() {
     story.origin([page("<esi:include src=\"/part\"/>"), part("[1]"), part("[2]")]);
     assert_eq!(story.get("/page", &["Cookie: a=1"]).body(), "[1]");
     assert_eq!(story.get("/page", &["Cookie: a=2"]).body(), "[2]");
+}
+
+/// A route beside the first one.
+fn beside(settings: &mut Settings, path: &str, rules: RouteRules) {
+    let route = RouteSettings { path_prefix: path.to_owned(), rules: Arc::new(rules), ..settings.routes[0].clone() };
+    settings.routes.push(route);
+}
+
+fn asked_with<'a>(reply: &'a Reply, at: usize, name: &str) -> Option<&'a str> {
+    reply.asked[at].request.as_ref().and_then(|head| head.field(name))
+}
+
+#[test]
+fn what_is_cut_of_the_request_for_a_page_is_not_cut_for_its_parts() {
+    let story = surrogate(|settings| {
+        settings.esi.passes_cookies = true;
+        let cookies = CookieRules { kept: Some(Vec::new()), ..CookieRules::default() };
+        settings.routes[0].rules = Arc::new(RouteRules { cookies, ..RouteRules::default() });
+        beside(settings, "/mine", RouteRules::default());
+    });
+    let part = |text: &str| answer(200, &["Cache-Control: no-store"], text);
+    story.origin([page("a<esi:include src=\"/mine\"/><esi:include src=\"/all\"/>b"), part("[1]"), part("[2]")]);
+    let reply = story.get("/page", &["Cookie: sid=1"]);
+    assert_eq!(reply.body(), "a[1][2]b");
+    assert_eq!([0, 1, 2].map(|at| asked_with(&reply, at, "cookie")), [None, Some("sid=1"), None]);
+    story.origin([part("[3]"), part("[4]")]);
+    let reply = story.get("/page", &["Cookie: sid=2"]);
+    assert_eq!((reply.body(), asked_with(&reply, 0, "cookie")), ("a[3][4]b", Some("sid=2")), "of the stored page, too");
+}
+
+#[test]
+fn who_has_come_in_to_a_page_is_in_for_its_parts_that_want_the_same() {
+    let folder = TestFolder::new("parts-behind-a-login");
+    write_users(&folder, &["ann"]);
+    let of = |realm: &str| {
+        let login = Some(Login { file: folder.path("users"), realm: realm.to_owned() });
+        RouteRules { access: RouteAccess { login, ..RouteAccess::default() }, ..RouteRules::default() }
+    };
+    let story = surrogate(|settings| {
+        settings.esi.passes_authorization = true;
+        settings.routes[0].rules = Arc::new(of("the house"));
+        beside(settings, "/cellar", of("the cellar"));
+        beside(settings, "/street", RouteRules::default());
+    });
+    let include = |path: &str| format!("<esi:include src=\"{path}\" onerror=\"continue\"/>");
+    let text = ["/room", "/cellar", "/street"].map(include).concat();
+    story.origin([page(&text), answer(200, &[], "room "), answer(200, &[], "street ")]);
+    let reply = story.get("/page", &[ANN]);
+    assert_eq!(reply.body(), "room street ", "the cellar has a door of its own");
+    assert_eq!([1, 2].map(|at| asked_with(&reply, at, "authorization")), [None, None], "it was for the door");
+    assert_eq!(story.get("/page", &[]).status(), 401);
 }
 
 #[test]

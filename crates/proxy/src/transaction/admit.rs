@@ -94,7 +94,7 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
     {
         return elsewhere;
     }
-    if let Some(service) = door.service(&site)
+    if let Some(service) = door.service(&site).filter(|service| !is_let_in(tx, service))
         && let Err(elsewhere) = ask(tx, downstream, service).await
     {
         return elsewhere;
@@ -103,6 +103,12 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
         tx.outcome.why = why.token();
     }
     unverified.then.into_step()
+}
+
+/// Has this service let the client in to the page that includes what is asked for? What it said of it is in the request already.
+fn is_let_in(tx: &Transaction, service: &AuthRequest) -> bool {
+    let page_route = tx.place_in_page.page().and_then(|page| page.route);
+    page_route.is_some_and(|at| tx.site.routes.at(at).rules.access.service.as_ref() == Some(service))
 }
 
 /// Counts the request, for as long as it is under way. What a page includes is counted with the page.
@@ -261,6 +267,9 @@ fn go_on_as(tx: &mut Transaction, service: &AuthRequest, copied: &Fields) {
     }
     let admitted = |head: &RequestHead| Rc::new(service.admitted(&head.request(), copied));
     tx.head = admitted(&tx.head);
+    if let Some(came) = &mut tx.came {
+        *came = admitted(came);
+    }
     tx.seen = FieldSet::of(tx.head.fields());
     if let Some(state) = tx.policy.program_mut()
         && let Some(original) = &mut state.original

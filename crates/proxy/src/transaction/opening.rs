@@ -17,6 +17,7 @@ use crate::page_budget::PlaceInPage;
 use crate::parsed_request::ParsedRequest;
 use crate::policy::{self, Policy};
 use crate::receive::Received;
+use crate::settings::EsiPages;
 use crate::site::{Routed, Site};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{ActiveRequest, Outcome, Step, Transaction};
@@ -28,6 +29,7 @@ use crate::vcl_story::program_at_once::OnItsWay;
 struct Begun {
     policy: Policy,
     head: RequestHead,
+    came: Option<Rc<RequestHead>>,
     routed: Routed,
     key: Option<Key>,
     directives: RequestDirectives,
@@ -51,7 +53,9 @@ impl ParsedRequest<'_> {
         }
         let directives = policy::directives(&site.settings.policy, request, self.seen);
         let (head, routed) = (request.to_head(), found.routed);
-        self.transaction(core, site, Begun { policy: Policy::Builtin, head, routed, key, directives, outcome, state })
+        let came = self.came.filter(|_| site.esi_pages(routed) != EsiPages::None).map(|came| Rc::new(came.to_head()));
+        let policy = Policy::Builtin;
+        self.transaction(core, site, Begun { policy, head, came, routed, key, directives, outcome, state })
     }
 
     /// Under a program, with the head as it left it. The first step is the second of what is returned.
@@ -69,17 +73,18 @@ impl ParsedRequest<'_> {
         vcl.original = Some(Rc::new(original));
         let (key, directives) = (vcl.key.get(), RequestDirectives::default());
         let policy = Policy::Program(Box::new(vcl));
-        let begun = Begun { policy, head, routed, key, directives, outcome, state };
+        let begun = Begun { policy, head, came: None, routed, key, directives, outcome, state };
         (self.transaction(core, site, begun), step)
     }
 
     fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
-        let Begun { policy, head, routed, key, directives, outcome, state } = begun;
+        let Begun { policy, head, came, routed, key, directives, outcome, state } = begun;
         Box::new(Transaction {
             core: Rc::clone(core),
             policy,
             seen: FieldSet::of(head.fields()),
             head: Rc::new(head),
+            came,
             body: self.received.body,
             expects_continue: self.received.expects_continue,
             persistent: self.persistent,
@@ -123,12 +128,13 @@ impl Transaction {
             policy,
             seen: FieldSet::of(head.fields()),
             head: Rc::new(head),
+            came: None,
             body: RequestBody::None,
             expects_continue: false,
             persistent: true,
             client_closes: false,
             client,
-            user: None,
+            user: place_in_page.user().map(Box::from),
             tls: None,
             routed: Routed::default(),
             script: None,

@@ -26,13 +26,16 @@ pub(crate) fn run(tx: &mut Transaction) -> Step {
     let seen = FieldSet::of(received.request.fields);
     let core = Rc::clone(&tx.core);
     let mut room = core.room_to_rewrite();
-    let asked = RouteQuestion { received: &received, seen, client: &tx.client, moment: tx.started, is_part: true };
+    let page = tx.place_in_page.page().cloned();
+    let asked =
+        RouteQuestion { received: &received, seen, client: &tx.client, moment: tx.started, page: page.as_deref() };
     let ruling = route_verdict::of_request(&tx.core, &tx.site, &asked, &mut room);
     let seen = match room.rewritten().is_some_and(|room| room.put_into(&mut received.request)) {
         true => FieldSet::of(received.request.fields),
         false => seen,
     };
     if room.rewritten().is_some_and(RewrittenRequest::changes_anything) {
+        tx.came = Some(Rc::clone(&tx.head));
         tx.head = Rc::new(received.request.to_head());
     }
     let found = receive::judge(&tx.core, &tx.site, &received, (seen, tx.client), ruling);
