@@ -45,14 +45,23 @@ pub(crate) fn open<S: RequestSource>(
         false => {
             receive::at_origin(&mut received.request, rewritten.as_ref());
             let (mut seen, client, ruling) = ruled(core, &site, &asker, (&mut received, moment), &mut room);
-            if let Some(rewritten) = room.rewritten().filter(|rewritten| rewritten.changes_anything()) {
-                came = site.is_esi_surrogate.then(|| received.request.clone());
+            let rewritten = room.rewritten().filter(|rewritten| rewritten.changes_anything());
+            if rewritten.is_some() && site.is_esi_surrogate || site.has_services && ruling.first.is_some() {
+                came = Some(received.request.clone());
+            }
+            if let Some(rewritten) = rewritten {
                 if rewritten.put_into(&mut received.request) {
                     seen = FieldSet::of(received.request.fields);
                 }
             }
             if let Some(program) = site.vcl.clone().filter(|_| is_program_s(&site, &ruling)) {
-                return program_request::open(core, source, &received, program, ((seen, client, ruling), moment));
+                return program_request::open(
+                    core,
+                    source,
+                    (&received, came.as_ref()),
+                    program,
+                    ((seen, client, ruling), moment),
+                );
             }
             receive::judge(core, &site, &received, (seen, client), ruling)
         }

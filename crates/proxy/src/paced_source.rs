@@ -35,7 +35,7 @@ impl PacedSource {
     pub(crate) fn poll(&mut self, queue: &mut VecDeque<Bytes>, cx: &mut Context<'_>) -> Poll<BodyEvent> {
         while self.held.is_empty() {
             match ready!(self.body.poll_bytes(&mut self.held, cx, Wanted::Bytes)) {
-                BodyEvent::More => {}
+                BodyEvent::More => self.held.retain(|piece| !piece.is_empty()),
                 event => return Poll::Ready(event),
             }
         }

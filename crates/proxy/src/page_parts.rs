@@ -91,7 +91,11 @@ impl PageParts {
             base: tx.head.request().path.to_vec(),
             level: tx.place_in_page.level,
             budget: Rc::clone(tx.place_in_page.budget()),
-            page: Rc::new(IncludingPage { route: tx.routed.route, user: tx.user.clone() }),
+            page: Rc::new(IncludingPage {
+                route: tx.routed.route,
+                user: tx.user.clone(),
+                copied: Arc::new(copied_of(tx)),
+            }),
             form,
             begin,
         }
@@ -116,11 +120,11 @@ impl PageParts {
         if !self.budget.take_part(limits.esi_parts_max) {
             return Err(LeftOut::Count(limits.esi_parts_max));
         }
-        let is_behind_login = self.page.route.is_some_and(|at| self.site.routes.at(at).rules.access.login.is_some());
+        let access = self.page.route.map(|at| &self.site.routes.at(at).rules.access);
         let mut fields = Fields::default();
         for field in original.fields.iter().filter(|field| !is_of_one_answer(field.name)) {
             let is_replaced = named.is_some() && field.name == FieldName::Host;
-            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, (is_own, is_behind_login)) {
+            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, (is_own, access)) {
                 fields.push_named(field.name_text, field.value);
             }
         }
@@ -148,6 +152,17 @@ impl PageParts {
         }
         Ok(part.to_head())
     }
+}
+
+/// What the service of the page's route has said of its client. It is for parts alone that the same service lets in.
+fn copied_of(tx: &Transaction) -> Fields {
+    let service = tx.site.rules_of(tx.routed).and_then(|rules| rules.access.service.as_ref());
+    let mut copied = Fields::default();
+    let said = tx.head.fields();
+    said.iter().filter(|field| service.is_some_and(|service| service.copies(field.name_text))).for_each(|field| {
+        copied.push_field(&field);
+    });
+    copied
 }
 
 impl Variables for PageParts {

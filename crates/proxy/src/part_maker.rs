@@ -9,6 +9,7 @@ use wire::HopByHop;
 use crate::core::Core;
 use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
+use crate::route_rules::RouteAccess;
 use crate::settings::EsiSettings;
 use crate::site::Site;
 use crate::subrequest_fields::is_of_content;
@@ -41,21 +42,24 @@ impl PartMaker {
         }
     }
 
-    /// Does the request for a part have this field of the request for its page?
+    /// Does the request for a part have this field of the request for its page? `access`: what that is behind.
     pub(crate) fn hands_on(
         &self,
         settings: &EsiSettings,
         asked: FieldsView<'_>,
         field: &Field<'_>,
-        (is_own, is_behind_login): (bool, bool),
+        (is_own, access): (bool, Option<&RouteAccess>),
     ) -> bool {
         match self {
             PartMaker::Program(_) => true,
             PartMaker::Builtin => match field.name {
                 FieldName::Cookie => is_own && settings.passes_cookies,
                 // What has opened the page's door is for nobody behind it.
-                FieldName::Authorization => is_own && settings.passes_authorization && !is_behind_login,
+                FieldName::Authorization => {
+                    is_own && settings.passes_authorization && !access.is_some_and(|access| access.login.is_some())
+                }
                 FieldName::ProxyAuthorization => false,
+                _ if access.is_some_and(|access| access.says(field.name_text)) => false,
                 _ => !is_of_content(field) && !HopByHop::of(asked).drops(field),
             },
         }

@@ -4,7 +4,7 @@
 use cache::Key;
 use message::{Field, FieldName, Fields, Request, TargetForm};
 use rules::forwarded::{self};
-use wire::ReceivedRequest;
+use wire::{ReceivedRequest, RequestBody};
 
 use crate::asker::Asker;
 use crate::client_certificates::{self, Claims};
@@ -62,6 +62,15 @@ impl Verdict {
         match self {
             Verdict::Pass(why) | Verdict::Scripts(_, OfScripts::Pass(why)) => Some(*why),
             _ => None,
+        }
+    }
+
+    /// The same without the store, if that was to be asked.
+    pub(crate) fn past_the_store(self, why: crate::policy::WhyPassed) -> Verdict {
+        match self {
+            Verdict::Lookup(_) => Verdict::Pass(why),
+            Verdict::Scripts(root, OfScripts::Lookup(_)) => Verdict::Scripts(root, OfScripts::Pass(why)),
+            other => other,
         }
     }
 
@@ -206,6 +215,19 @@ fn asked_of_origin(
         BuiltinVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
         BuiltinVerdict::Pass(why) => Verdict::Pass(why),
         BuiltinVerdict::Pipe => Verdict::Pipe,
+    }
+}
+
+/// A request that has come whole: nothing of it follows on a connection.
+pub(crate) fn without_body(request: Request<'_>) -> ReceivedRequest<'_> {
+    ReceivedRequest {
+        request,
+        given_port: None,
+        body: RequestBody::None,
+        persistent: true,
+        expects_continue: false,
+        upgrade: false,
+        head_bytes: 0,
     }
 }
 

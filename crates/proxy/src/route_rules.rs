@@ -26,6 +26,7 @@ pub(crate) mod heeds;
 pub(crate) mod known_names;
 pub(crate) mod mirror_settings;
 pub(crate) mod name_patterns;
+pub(crate) mod nominated_fields;
 pub(crate) mod own_answer;
 pub(crate) mod query_rules;
 pub(crate) mod rate_table;
@@ -144,6 +145,11 @@ impl RouteRules {
 impl RouteAccess {
     pub(crate) fn guards(&self) -> bool {
         self.allowed.is_some() || !self.denied.is_empty() || self.wants_known_clients()
+    }
+
+    /// Is a field of this name the word of the service?
+    pub(crate) fn says(&self, name: &[u8]) -> bool {
+        self.service.as_ref().is_some_and(|service| service.copies(name))
     }
 
     /// Must clients show who they are?

@@ -226,6 +226,13 @@ pub struct RouteSettings {
 }
 
 impl RouteSettings {
+    /// Which paths of which hosts it is for, in text that no other route has.
+    pub(crate) fn paths_text(&self) -> Vec<u8> {
+        let pattern = self.path_pattern.as_ref().map_or("", |pattern| pattern.text());
+        let methods = self.methods.join(",");
+        format!("{:?} {:?} {pattern:?} {methods:?}", self.host, self.path_prefix).into_bytes()
+    }
+
     /// All requests, with nothing said of them but who answers.
     pub fn to(target: RouteTarget) -> RouteSettings {
         RouteSettings {

@@ -71,6 +71,8 @@ pub(crate) struct Site {
     pub(crate) has_guards: bool,
     /// Some route has limits of its own for requests.
     pub(crate) has_limits: bool,
+    /// Some route has a service that says who may come in.
+    pub(crate) has_services: bool,
     /// Of the users of routes, a file each.
     logins: Vec<Arc<Passwords>>,
     /// Somewhere on it pages may have parts: Surrogate-Control is said to us, and to nobody behind us.
@@ -89,6 +91,7 @@ impl Site {
         let former = previous.map_or(&[][..], |site| &site.logins);
         let (has_guards, logins) = (routes.iter().any(RouteSettings::guards), logins(&routes, former));
         let has_limits = routes.iter().any(|route| route.rules.limits_requests());
+        let has_services = routes.iter().any(|route| route.rules.access.service.is_some());
         let pseudonym = format!("{}-{instance}", settings.server_name);
         Site {
             via: format!("{} {pseudonym}", message::Version::Http11.number()),
@@ -102,6 +105,7 @@ impl Site {
             vcl: previous.and_then(|site| site.vcl.clone()),
             has_guards,
             has_limits,
+            has_services,
             logins,
             is_esi_surrogate: has_parts(settings.esi.pages)
                 || routes.iter().filter_map(|route| route.esi).any(has_parts),
@@ -127,6 +131,7 @@ impl Site {
             routes: site.routes.clone(),
             has_guards: site.has_guards,
             has_limits: site.has_limits,
+            has_services: site.has_services,
             logins: site.logins.clone(),
             is_esi_surrogate: site.is_esi_surrogate,
             asks_for_client_certificates: site.asks_for_client_certificates,
@@ -196,6 +201,11 @@ impl Site {
     /// The users of a file. `None`: it cannot be read, and nobody is one.
     pub(crate) fn passwords_of(&self, file: &Path) -> Option<&Arc<Passwords>> {
         self.logins.iter().find(|passwords| passwords.is_of(file))
+    }
+
+    /// Does a service say who may come in?
+    pub(crate) fn asks_service(&self, routed: Routed) -> bool {
+        self.has_services && self.rules_of(routed).is_some_and(|rules| rules.access.service.is_some())
     }
 
     /// Which answers to requests like this are looked through for parts, where no program decides.

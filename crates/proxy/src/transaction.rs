@@ -35,6 +35,7 @@ use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
 
 pub(crate) mod admit;
+mod admitted;
 pub(crate) mod assembled_answer;
 pub(crate) mod deliver;
 pub(crate) mod error_page;
@@ -142,7 +143,8 @@ pub(crate) struct Transaction {
     pub(crate) site: Arc<Site>,
     pub(crate) policy: Policy,
     pub(crate) head: Rc<RequestHead>,
-    /// As its client sent it, where its route has made another of it and the answer may be a page with parts: their requests are made of this.
+    /// As its client sent it, where its route has made another of it, and that matters: a service is asked about this, and the requests for the
+    /// parts of a page are made of it.
     pub(crate) came: Option<Rc<RequestHead>>,
     pub(crate) seen: FieldSet,
     pub(crate) body: RequestBody,
@@ -239,6 +241,11 @@ impl Transaction {
     /// Does the client expect a head alone? What it asked with counts: a program may ask the origin otherwise.
     pub(crate) fn wants_head_only(&self) -> bool {
         self.asked().method == Method::Head
+    }
+
+    /// The request as its client sent it.
+    pub(crate) fn as_it_came(&self) -> &Rc<RequestHead> {
+        self.came.as_ref().unwrap_or(&self.head)
     }
 
     /// The key under which the request is looked up and invalidated.

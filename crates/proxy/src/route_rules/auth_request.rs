@@ -13,6 +13,7 @@ use rules::credentials;
 use crate::client_identity::ClientIdentity;
 use crate::limits::{AUTH_COPIED_BYTES_MAX, AUTH_KNOWN_FIELDS_BYTES_MAX};
 use crate::route_rules::caching_rules::{CachingRules, Selector};
+use crate::route_rules::nominated_fields::without_nominated;
 use crate::subrequest_fields::{is_of_content, is_of_one_answer};
 
 /// Who is asked, and what comes of the answer.
@@ -87,7 +88,8 @@ impl AuthRequest {
         let is_left_out = |field: &Field<'_>| {
             is_of_one_answer(field.name)
                 || is_of_content(field)
-                || field.name == FieldName::Upgrade
+                // Nothing is nominated: what is said of the request is said, whatever its client would leave out.
+                || matches!(field.name, FieldName::Connection | FieldName::Upgrade)
                 || is_ours(field)
                 || self.copies(field.name_text)
         };
@@ -128,17 +130,19 @@ impl AuthRequest {
     /// The request as it goes on.
     pub(crate) fn admitted(&self, request: &Request<'_>, copied: &Fields) -> RequestHead {
         let mut fields = Fields::default();
-        let others = request.fields.iter().filter(|field| !self.copies(field.name_text));
+        let left = without_nominated(request.fields);
+        let left = left.as_ref().map_or(request.fields, Fields::view);
+        let others = left.iter().filter(|field| !self.copies(field.name_text));
         others.for_each(|field| fields.push_field(&field));
         fields.append(copied);
         Request { fields: fields.view(), authority: request.authority.clone(), ..*request }.to_head()
     }
 
-    /// By what an answer is known again: the credentials, who has shown them, and to which host of which service, which `origin` names also when
-    /// the file has been read again. `None`: it is not kept.
+    /// By what an answer is known again: the credentials, who has shown them, and to which host and route of which service, which are named so
+    /// that they are the same when the file has been read again. `None`: it is not kept.
     pub(crate) fn known_as(
         &self,
-        (cache, origin): (&Cache, &str),
+        (cache, origin, route): (&Cache, &str, &[u8]),
         request: &Request<'_>,
         client: &ClientIdentity,
     ) -> Option<Key> {
@@ -152,7 +156,7 @@ impl AuthRequest {
         let mut host = Vec::new();
         request.authority.write_to(&mut host);
         let (ip, copied) = (client.ip.to_string(), self.copied.join(","));
-        let service = [&b"auth"[..], origin.as_bytes(), self.target.as_bytes(), copied.as_bytes()];
+        let service = [&b"auth"[..], origin.as_bytes(), route, self.target.as_bytes(), copied.as_bytes()];
         let who = [ip.as_bytes(), &host];
         let shown = shown.iter().flat_map(|field| [field.name_text, field.value]);
         Some(cache.key(service.into_iter().chain(who).chain(shown)))
@@ -218,6 +222,7 @@ mod tests {
             ("X_Forwarded-Uri", "/public"),
             ("X-User", "root"),
             ("X_User", "root"),
+            ("Connection", "X-Original-URI, Cookie"),
             ("Accept", "*/*"),
         ]);
         let question = service().question(&asked(&sent));
@@ -238,8 +243,13 @@ mod tests {
 
     #[test]
     fn what_a_client_says_of_itself_is_replaced_in_every_spelling() {
-        let sent =
-            fields(&[("X-User", "root"), ("x_user", "root"), ("X-Forwarded_Groups", "admins"), ("X-Users", "a")]);
+        let sent = fields(&[
+            ("X-User", "root"),
+            ("x_user", "root"),
+            ("X-Forwarded_Groups", "admins"),
+            ("X-Users", "a"),
+            ("Connection", "X-User"),
+        ]);
         let answered = fields(&[("X-User", "ann"), ("Set-Cookie", "a=b"), ("x-user", "Ann")]);
         let copied = service().copied_of(&answered).expect("little is copied");
         let head = service().admitted(&asked(&sent), &copied);

@@ -22,6 +22,8 @@ use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
 use crate::route_rules::cookie_rules::CookieVerdict;
 use crate::route_rules::cross_origin::CrossOrigin;
 use crate::route_rules::field_template::TemplateSource;
+use crate::route_rules::guards::WhyRefused;
+use crate::route_rules::nominated_fields::without_nominated;
 use crate::route_rules::own_answer::OwnAnswer;
 use crate::route_rules::rate_table::whom_it_counts_for;
 use crate::route_rules::rewritten_request::{RewritingRoom, RewrittenRequest};
@@ -116,7 +118,13 @@ pub(crate) fn of_request(
         Ok(also) => also,
         Err(refused) => return RouteVerdict::answer(route, *refused),
     };
-    let Some(at) = route else { return RouteVerdict::default() };
+    let Some(at) = route else {
+        // Another spelling of what is counted is no way to somebody who is not asked to count it.
+        return match also.is_empty() {
+            true => RouteVerdict::default(),
+            false => RouteVerdict::answer(None, WhyRefused::Closed.synth(asked.client)),
+        };
+    };
     let (heeds, ignores_tracking) = (site.routes.heeds(at), site.ignores_tracking());
     let may_act = heeds.requests
         || request.query.is_some() && (heeds.queries || ignores_tracking)
@@ -169,6 +177,20 @@ fn by_rules(
     let bypass = rewrite(asked, (rules, site.ignores_tracking()), &source, rewritten);
     let first = waits.then(|| FirstWord::Admit { credentials: verify, then: None, also: Box::default() });
     RouteVerdict { route, first, bypass, is_settled: false, is_user }
+}
+
+/// What the request becomes whose client a service has let in, with its word in it. What the client has said in that place no value is made of.
+pub(crate) fn of_admitted(
+    site: &Site,
+    asked: &RouteQuestion<'_, '_>,
+    (at, user): (RouteAt, Option<&[u8]>),
+    room: &mut RewritingRoom<'_>,
+) -> Option<WhyPassed> {
+    let (request, route) = (&asked.received.request, site.routes.at(at));
+    let groups = route.path_pattern.as_ref().filter(|_| route.rules.names_groups());
+    let groups = groups.and_then(|pattern| pattern.groups(request.path));
+    let source = TemplateSource { user, groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };
+    rewrite(asked, (&route.rules, site.ignores_tracking()), &source, room.take())
 }
 
 /// Limits of routes that the path belongs to in another of its meanings: no spelling is a way round them. Returns those that count requests.
@@ -310,23 +332,13 @@ fn rewrite(
     bypass
 }
 
-/// Tokens of Connection that say something of the connection itself.
-const OF_CONNECTION: [&[u8]; 5] = [b"close", b"keep-alive", b"upgrade", b"te", b"http2-settings"];
-
-/// Takes out the fields that the client says are for one connection alone (RFC 9110 §7.6.1), so that it cannot say so of those that its route puts
-/// in their place.
+/// So that a client cannot take out what its route puts in.
 fn drop_nominated(request: &Request<'_>, rewritten: &mut RewrittenRequest) {
-    let is_known = |token: &[u8]| OF_CONNECTION.iter().any(|known| token.eq_ignore_ascii_case(known));
-    if request.fields.members(FieldName::Connection).all(is_known) {
-        return;
-    }
-    let fields = rewritten.fields_of(request);
-    let nominated: Vec<Vec<u8>> = fields.view().members(FieldName::Connection).map(<[u8]>::to_vec).collect();
-    let (kept, named): (Vec<_>, Vec<_>) = nominated.into_iter().partition(|token| is_known(token));
-    fields.retain(|field| !named.iter().any(|name| field.name_text.eq_ignore_ascii_case(name)));
-    fields.remove(FieldName::Connection);
-    if !kept.is_empty() {
-        fields.push(FieldName::Connection, kept.join(&b", "[..]));
+    if request.fields.contains(FieldName::Connection) {
+        let fields = rewritten.fields_of(request);
+        if let Some(left) = without_nominated(fields.view()) {
+            *fields = left;
+        }
     }
 }
 

@@ -65,6 +65,12 @@ impl UnderWay {
     }
 }
 
+impl Counted {
+    pub(crate) fn is_of(&self, who: u64) -> bool {
+        self.who == who
+    }
+}
+
 impl Drop for Counted {
     fn drop(&mut self) {
         let mut shard = self.table.shard(self.who).lock();

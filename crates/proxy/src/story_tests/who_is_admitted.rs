@@ -1,7 +1,9 @@
 //! A service says who may come in (`auth_request`): what it is asked, what comes of its answer, and what nobody else gets of that.
 
 use super::*;
-use crate::settings::{AuthRequest, CachingRules, EsiPages, RouteAccess, Selector};
+use crate::settings::{
+    AuthRequest, CachingRules, CookieRules, EsiPages, FieldEdits, FieldLine, FieldTemplate, RouteAccess, Selector,
+};
 use crate::static_files::finding::tests::TestFolder;
 
 /// Whom the origin itself lets in, which is asked for `/verify`.
@@ -281,4 +283,101 @@ fn a_client_that_leaves_meanwhile_is_led_nowhere() {
     let reply = story.leave("/", &[]);
     assert_eq!(reply.verdict(), (CacheVerdict::Refused, "client-left"));
     assert!(!reply.asked().contains(&"GET /".to_owned()));
+}
+
+/// The words of the route are said over what the service says, and the service is asked about what its client has sent.
+#[test]
+fn no_word_of_the_route_is_made_of_what_its_client_says_in_place_of_the_service() {
+    let name =
+        FieldLine::new("Remote-User", FieldTemplate::parse("$http_x_user for $remote_user").expect("a template"));
+    let key = FieldLine::new("X-Api-Key", FieldTemplate::of_text("the origin's"));
+    let story = with(RouteRules {
+        request_fields: FieldEdits { set: vec![name, key], ..FieldEdits::default() },
+        cookies: CookieRules { kept: Some(Vec::new()), ..CookieRules::default() },
+        ..guarded_by(service(&["X-User"]))
+    });
+    story.origin([ok("ann"), fresh(60, "page")]);
+    let reply = story.get("/?utm_source=a&b=1", &["X-User: root", "Cookie: sid=1"]);
+    assert_eq!((reply.status(), reply.asked()), (200, vec!["GET /verify".to_owned(), "GET /?b=1".to_owned()]));
+    let of = |at| ["remote-user", "x-api-key", "cookie", "x-original-uri"].map(|name| asked_with(&reply, at, name));
+    assert_eq!(of(0), [None, None, Some("sid=1"), Some("/?utm_source=a&b=1")], "it is asked about what was sent");
+    assert_eq!(of(1), [Some("ann for ann"), Some("the origin's"), None, None]);
+}
+
+#[test]
+fn no_client_takes_out_what_is_said_of_it() {
+    let story = of_users();
+    story.origin([ok("ann"), fresh(60, "page")]);
+    let nominates = "Connection: X-User, X-Original-URI, X-Original-Method, X-Forwarded-For, Cookie";
+    let reply = story.get("/shop", &[nominates, "X-Forwarded-For: 192.0.2.1", "Cookie: sid=1", "X-User: root"]);
+    let question = ["cookie", "x-original-uri", "x-original-method", "x-forwarded-uri", "x-forwarded-method"];
+    assert_eq!(
+        question.map(|name| asked_with(&reply, 0, name)),
+        [Some("sid=1"), Some("/shop"), Some("GET"), Some("/shop"), Some("GET")]
+    );
+    assert_eq!(asked_with(&reply, 1, "x-user"), Some("ann"));
+}
+
+#[test]
+fn under_a_program_it_is_the_same() {
+    let name = FieldLine::new("Remote-User", FieldTemplate::parse("$http_x_user").expect("a template"));
+    let rules = RouteRules {
+        request_fields: FieldEdits { set: vec![name], ..FieldEdits::default() },
+        ..guarded_by(service(&["X-User"]))
+    };
+    let story =
+        Story::vcl_with("sub vcl_recv { return (pass); }", |settings| settings.routes[0].rules = Arc::new(rules));
+    story.origin([ok("ann"), fresh(60, "page")]);
+    let reply = story.get("/", &["Connection: X-User", "X-User: root"]);
+    assert_eq!((reply.status(), reply.body()), (200, "page"));
+    let told = ["x-user", "remote-user"].map(|name| asked_with(&reply, 1, name));
+    assert_eq!(told, [Some("ann"), Some("ann")]);
+}
+
+/// A page behind the service, with a part that is not, and the other way round.
+fn page_and_part(guarded: &str) -> Story {
+    let rules = guarded_by(service(&["X-User"]));
+    Story::with(|settings| {
+        settings.esi.pages = EsiPages::Surrogate;
+        settings.limits.esi_ahead_max = 1;
+        let route =
+            RouteSettings { path_prefix: guarded.to_owned(), rules: Arc::new(rules), ..settings.routes[0].clone() };
+        settings.routes.push(route);
+    })
+}
+
+const WITH_A_PART: [&str; 2] = ["Cache-Control: max-age=60", "Surrogate-Control: content=\"ESI/1.0\""];
+
+#[test]
+fn what_a_service_says_is_for_nobody_whom_it_does_not_guard() {
+    let story = page_and_part("/page");
+    story.origin([ok("ann"), answer(200, &WITH_A_PART, "a<esi:include src=\"/menu\"/>b"), fresh(60, "menu")]);
+    let reply = story.get("/page", &["X-User: root"]);
+    assert_eq!((reply.body(), reply.asked()[2].as_str()), ("amenub", "GET /menu"));
+    assert_eq!([1, 2].map(|at| asked_with(&reply, at, "x-user")), [Some("ann"), None]);
+}
+
+#[test]
+fn a_page_with_a_part_that_is_somebody_s_is_for_no_cache_behind() {
+    let story = page_and_part("/own");
+    story.origin([answer(200, &WITH_A_PART, "a<esi:include src=\"/own\"/>b"), ok("ann"), fresh(60, "own")]);
+    let reply = story.get("/page", &[]);
+    assert_eq!((reply.body(), reply.field("cache-control")), ("aownb", "max-age=60, private".to_owned()));
+}
+
+#[test]
+fn another_spelling_of_what_is_counted_leads_past_no_count() {
+    let limit = crate::settings::ConnectionLimit {
+        requests_max: 1,
+        by: crate::settings::CountedBy::Client,
+        status: 429,
+        zone: "api".to_owned(),
+    };
+    let rules = RouteRules { connection_limits: vec![limit], ..RouteRules::default() };
+    let story = Story::vcl_with("sub vcl_recv { return (synth(299)); }", |settings| {
+        settings.routes[0].path_prefix = "/api".to_owned();
+        settings.routes[0].rules = Arc::new(rules);
+    });
+    let statuses = ["/api", "/other", "//api", "/%61pi"].map(|path| story.get(path, &[]).status());
+    assert_eq!(statuses, [299, 299, 403, 403]);
 }

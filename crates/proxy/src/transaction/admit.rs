@@ -7,13 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use message::{FieldName, Fields, Method, RequestHead};
+use message::{FieldName, Fields, Method, Request};
+use rules::forwarded;
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
 use crate::fetch::begin::Requester;
 use crate::fetch::question::{self, Answered};
-use crate::field_set::FieldSet;
 use crate::forward::passwords::{self, Passwords};
 use crate::limits::ADMISSION_BYTES;
 use crate::receive::Verdict;
@@ -25,7 +25,7 @@ use crate::route_table::RouteAt;
 use crate::site::{Backend, Routed, Site};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction};
+use crate::transaction::{Step, Transaction, admitted};
 
 /// A request whose client is not known yet.
 #[derive(Clone)]
@@ -94,21 +94,31 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
     {
         return elsewhere;
     }
-    if let Some(service) = door.service(&site).filter(|service| !is_let_in(tx, service))
-        && let Err(elsewhere) = ask(tx, downstream, service).await
-    {
-        return elsewhere;
+    let mut then = unverified.then;
+    if let (Some(service), Door::Route(at)) = (door.service(&site), door) {
+        let copied = match said_in_page(tx, service) {
+            Some(copied) => copied,
+            None => match ask(tx, downstream, (at, service)).await {
+                Ok(copied) => copied,
+                Err(elsewhere) => return elsewhere,
+            },
+        };
+        if let Some(why) = admitted::run(tx, at, service, &copied) {
+            tx.routed.is_bypass = true;
+            then = then.past_the_store(why);
+        }
     }
-    if let Verdict::Pass(why) = unverified.then {
+    if let Some(why) = then.why_passed() {
         tx.outcome.why = why.token();
     }
-    unverified.then.into_step()
+    then.into_step()
 }
 
-/// Has this service let the client in to the page that includes what is asked for? What it said of it is in the request already.
-fn is_let_in(tx: &Transaction, service: &AuthRequest) -> bool {
-    let page_route = tx.place_in_page.page().and_then(|page| page.route);
-    page_route.is_some_and(|at| tx.site.routes.at(at).rules.access.service.as_ref() == Some(service))
+/// What this service has said of the client, where it has let it in to the page that includes what is asked for.
+fn said_in_page(tx: &Transaction, service: &AuthRequest) -> Option<Arc<Fields>> {
+    let page = tx.place_in_page.page()?;
+    let is_same = tx.site.routes.at(page.route?).rules.access.service.as_ref() == Some(service);
+    is_same.then(|| Arc::clone(&page.copied))
 }
 
 /// Counts the request, for as long as it is under way. What a page includes is counted with the page.
@@ -117,14 +127,19 @@ fn count(tx: &mut Transaction, door: Door, also: &[RouteAt]) -> Result<(), Synth
     if tx.place_in_page.level > 0 {
         return Ok(());
     }
-    let (site, head) = (Arc::clone(&tx.site), Rc::clone(tx.asked_head()));
+    let (site, head) = (Arc::clone(&tx.site), Rc::clone(tx.as_it_came()));
     let request = head.request();
+    // By the name that it gives itself: whoever is somebody else is told so in the next step.
+    let named = request.fields.get(FieldName::Authorization).and_then(passwords::user_of);
     for at in [route].iter().chain(also) {
+        let held = tx.counted.len();
         let route = site.routes.at(*at);
         let rules = &route.rules;
         let groups = route.path_pattern.as_ref().filter(|_| rules.names_groups());
         let groups = groups.and_then(|pattern| pattern.groups(request.path));
-        let source = TemplateSource { groups: groups.as_ref(), ..TemplateSource::of(&request, &tx.client) };
+        let user = rules.access.login.as_ref().and(named.as_deref());
+        let groups = groups.as_ref();
+        let source = TemplateSource { user, groups, ..TemplateSource::of(&request, &tx.client) };
         for limit in &rules.connection_limits {
             let who = match &limit.by {
                 CountedBy::Client => whom_it_counts_for(None, &source, tx.client.ip),
@@ -133,6 +148,10 @@ fn count(tx: &mut Transaction, door: Door, also: &[RouteAt]) -> Result<(), Synth
             };
             let Some(who) = who else { continue };
             let who = tx.core.shared.cache.key([&b"under way"[..], limit.zone.as_bytes(), &who]).bits();
+            // What holds for all routes counts it once, whichever of them it belongs to.
+            if tx.counted[..held].iter().any(|counted| counted.is_of(who)) {
+                continue;
+            }
             let Some(counted) = tx.core.shared.under_way.begin(who, limit.requests_max) else {
                 return Err(Synth::too_many_at_once(limit.status));
             };
@@ -178,15 +197,18 @@ async fn while_there<T>(downstream: &mut Downstream<'_>, answer: impl Future<Out
     .await
 }
 
-/// The service of a route. The error is where the request goes instead.
-async fn ask(tx: &mut Transaction, downstream: &mut Downstream<'_>, service: &AuthRequest) -> Result<(), Step> {
+/// Asks the service of a route; returns what it says of the client. The error is where the request goes instead.
+async fn ask(
+    tx: &mut Transaction,
+    downstream: &mut Downstream<'_>,
+    (at, service): (RouteAt, &AuthRequest),
+) -> Result<Arc<Fields>, Step> {
     let shared = Arc::clone(&tx.core.shared);
-    let origin = &*tx.site.settings.origins[service.origin].name;
-    let key = service.known_as((&shared.cache, origin), &tx.head.request(), &tx.client);
+    let (origin, route) = (&*tx.site.settings.origins[service.origin].name, tx.site.routes.at(at).paths_text());
+    let key = service.known_as((&shared.cache, origin, &route), &tx.as_it_came().request(), &tx.client);
     if let Some(copied) = key.and_then(|key| shared.admissions.of(key, tx.core.now().mono_ms)) {
         tx.core.counters.auth_requests_known.add(1);
-        go_on_as(tx, service, &copied);
-        return Ok(());
+        return Ok(copied);
     }
     tx.core.counters.auth_requests.add(1);
     let Some(answered) = while_there(downstream, put_question(tx, service)).await else {
@@ -213,14 +235,16 @@ async fn ask(tx: &mut Transaction, downstream: &mut Downstream<'_>, service: &Au
         let held = shared.cache.account().charge(ADMISSION_BYTES + copied.heap_bytes());
         shared.admissions.note(key, &copied, (now_ms, now_ms.saturating_add(known_ms)), held);
     }
-    go_on_as(tx, service, &copied);
-    Ok(())
+    Ok(Arc::new(copied))
 }
 
 /// Begun at once; it borrows nothing of the transaction, which waits for it.
 fn put_question(tx: &Transaction, service: &AuthRequest) -> impl Future<Output = Result<Box<Answered>, Synth>> + use<> {
     let (core, site, client) = (Rc::clone(&tx.core), Arc::clone(&tx.site), tx.client);
-    let head = Rc::new(service.question(&tx.head.request()));
+    let came = tx.as_it_came().request();
+    // A program reads that itself; the service is told.
+    let scheme = forwarded::client_scheme(came.scheme, client.peer_is_trusted, came.fields);
+    let head = Rc::new(service.question(&Request { scheme, ..came }));
     let routed = Routed { route: None, backend: Some(Backend::Origin(service.origin)), is_bypass: true };
     let timeout = service.timeout;
     async move {
@@ -255,25 +279,4 @@ fn refuse(tx: &mut Transaction, answered: Answered) -> Step {
     tx.outcome.why = Synth::NOT_ADMITTED;
     let body = Box::new(reply.body.into_passed(&mut fetch));
     Step::Deliver(Box::new(Answer::Piped(Box::new(Answer::Origin { head, body }))))
-}
-
-/// From here on the request says of its client what the service says, also to a program that looks at it as it came.
-fn go_on_as(tx: &mut Transaction, service: &AuthRequest, copied: &Fields) {
-    if let Some(user) = service.user_in(copied) {
-        tx.user = Some(user.into());
-    }
-    if service.copied.is_empty() {
-        return;
-    }
-    let admitted = |head: &RequestHead| Rc::new(service.admitted(&head.request(), copied));
-    tx.head = admitted(&tx.head);
-    if let Some(came) = &mut tx.came {
-        *came = admitted(came);
-    }
-    tx.seen = FieldSet::of(tx.head.fields());
-    if let Some(state) = tx.policy.program_mut()
-        && let Some(original) = &mut state.original
-    {
-        *original = admitted(original);
-    }
 }

@@ -149,7 +149,7 @@ impl UnplannedFields {
 
 /// `begin`: how what the answer includes is begun.
 pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Step {
-    let head_only = tx.wants_head_only();
+    let (head_only, has_parts) = (tx.wants_head_only(), answer.page().is_some());
     let outgoing = match answer {
         Answer::Synth(synth) => synthesis::deliver(tx, synth, head_only),
         Answer::ErrorPage { synth, file } => error_page(tx, &synth, &file, head_only),
@@ -176,8 +176,8 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
         if let Some(edits) = tx.site.answer_fields_of(tx.routed).filter(|_| tx.place_in_page.level == 0) {
             edits.apply(&TemplateSource::of(&tx.head.request(), &tx.client), head);
         }
-        // Whoever stores it behind us asks nobody who may have it.
-        if tx.site.rules_of(tx.routed).is_some_and(|rules| rules.access.service.is_some()) {
+        // Whoever stores it behind us asks nobody who may have it, or a part of it.
+        if tx.site.asks_service(tx.routed) || has_parts && tx.site.has_services {
             answer_editing::keep_from_others(head);
         }
     }

@@ -39,6 +39,12 @@ pub(super) fn begin(tx: &Transaction) -> Option<BodyCopy> {
     };
     let (copy, body) = match tx.body {
         RequestBody::None => (None, None),
+        RequestBody::Length(0) => {
+            let (sender, whole) = oneshot::channel();
+            // Who waits for it is begun below.
+            let _ = sender.send(Bytes::new());
+            (None, Some(whole))
+        }
         RequestBody::Length(_) | RequestBody::Chunked => {
             let (copy, whole) = BodyCopy::new();
             (Some(copy), Some(whole))

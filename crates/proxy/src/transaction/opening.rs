@@ -53,7 +53,8 @@ impl ParsedRequest<'_> {
         }
         let directives = policy::directives(&site.settings.policy, request, self.seen);
         let (head, routed) = (request.to_head(), found.routed);
-        let came = self.came.filter(|_| site.esi_pages(routed) != EsiPages::None).map(|came| Rc::new(came.to_head()));
+        let came = self.came.filter(|_| site.esi_pages(routed) != EsiPages::None || site.asks_service(routed));
+        let came = came.map(|came| Rc::new(came.to_head()));
         let policy = Policy::Builtin;
         self.transaction(core, site, Begun { policy, head, came, routed, key, directives, outcome, state })
     }
@@ -73,7 +74,8 @@ impl ParsedRequest<'_> {
         vcl.original = Some(Rc::new(original));
         let (key, directives) = (vcl.key.get(), RequestDirectives::default());
         let policy = Policy::Program(Box::new(vcl));
-        let begun = Begun { policy, head, came: None, routed, key, directives, outcome, state };
+        let came = self.came.filter(|_| site.asks_service(routed)).map(|came| Rc::new(came.to_head()));
+        let begun = Begun { policy, head, came, routed, key, directives, outcome, state };
         (self.transaction(core, site, begun), step)
     }
 

@@ -3,8 +3,6 @@
 
 use std::rc::Rc;
 
-use wire::{ReceivedRequest, RequestBody};
-
 use crate::field_set::FieldSet;
 use crate::policy;
 use crate::receive;
@@ -14,15 +12,7 @@ use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
     let head = Rc::clone(&tx.head);
-    let mut received = ReceivedRequest {
-        request: head.request(),
-        given_port: None,
-        body: RequestBody::None,
-        persistent: true,
-        expects_continue: false,
-        upgrade: false,
-        head_bytes: 0,
-    };
+    let mut received = receive::without_body(head.request());
     let seen = FieldSet::of(received.request.fields);
     let core = Rc::clone(&tx.core);
     let mut room = core.room_to_rewrite();

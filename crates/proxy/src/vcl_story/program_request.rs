@@ -29,14 +29,14 @@ use crate::vcl_story::{builtin_hit, xids};
 pub(crate) fn open<S: RequestSource>(
     core: &Rc<Core>,
     source: &mut S,
-    received: &ReceivedRequest<'_>,
+    (received, came): (&ReceivedRequest<'_>, Option<&Request<'_>>),
     program: Arc<VclSite>,
     ruled: Ruled,
 ) -> Opened {
     if received.expects_continue && core.site_ref().settings.as_varnishd {
-        return open_expecting(core, source, received, program, ruled);
+        return open_expecting(core, source, (received, came), program, ruled);
     }
-    open_as_it_is(core, source, (received, None), program, ruled)
+    open_as_it_is(core, source, (received, came, None), program, ruled)
 }
 
 /// Who asks, what the route of the request says of it, and when.
@@ -47,7 +47,7 @@ type Ruled = ((FieldSet, ClientIdentity, RouteVerdict), Moment);
 fn open_expecting<S: RequestSource>(
     core: &Rc<Core>,
     source: &mut S,
-    received: &ReceivedRequest<'_>,
+    (received, came): (&ReceivedRequest<'_>, Option<&Request<'_>>),
     program: Arc<VclSite>,
     ruled: Ruled,
 ) -> Opened {
@@ -55,13 +55,13 @@ fn open_expecting<S: RequestSource>(
     let expected = received.request.fields.get(FieldName::Expect);
     let request = Request { fields: fields.view(), ..received.request.clone() };
     let received = ReceivedRequest { request, ..received.clone() };
-    open_as_it_is(core, source, (&received, expected), program, ruled)
+    open_as_it_is(core, source, (&received, came, expected), program, ruled)
 }
 
 fn open_as_it_is<S: RequestSource>(
     core: &Rc<Core>,
     source: &mut S,
-    (received, expected): (&ReceivedRequest<'_>, Option<&[u8]>),
+    (received, came, expected): (&ReceivedRequest<'_>, Option<&Request<'_>>, Option<&[u8]>),
     program: Arc<VclSite>,
     ((seen, client, ruling), moment): Ruled,
 ) -> Opened {
@@ -72,7 +72,7 @@ fn open_as_it_is<S: RequestSource>(
     let routed = Routed { route: ruling.route, ..Routed::default() };
     // What a program does is no answer of the store alone: it waits for the end of the handshake.
     let (tls, is_early) = (source.asker().tls_facts(), source.asker().is_early());
-    let parsed = ParsedRequest { received, came: None, seen, client, persistent, tls, moment };
+    let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment };
     let xid = xids::next(&core.xids);
     let mut rest_of_hit = None;
     if first.is_none()
