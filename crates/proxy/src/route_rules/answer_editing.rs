@@ -86,11 +86,17 @@ impl AnswerFields {
     }
 }
 
+/// Fields that caches heed before Cache-Control: each of their kinds has its own (RFC 9213 §2.1; `X-Accel-Expires` is nginx's).
+fn is_for_caches(field: &Field<'_>) -> bool {
+    const SUFFIX: &[u8] = b"CDN-Cache-Control";
+    let ending = field.name_text.len().checked_sub(SUFFIX.len()).map(|at| &field.name_text[at..]);
+    field.name == FieldName::SurrogateControl
+        || field.name_text.eq_ignore_ascii_case(b"X-Accel-Expires")
+        || ending.is_some_and(|ending| ending.eq_ignore_ascii_case(SUFFIX))
+}
+
 /// Nobody but its client stores what was answered to somebody whom a service let in: who asks a cache behind us, that does not ask.
 pub(crate) fn keep_from_others(head: &mut AnswerHead) {
-    let is_for_caches = |field: &Field<'_>| {
-        field.name == FieldName::SurrogateControl || field.name_text.eq_ignore_ascii_case(b"CDN-Cache-Control")
-    };
     if head.any_field(is_for_caches) {
         head.retain(|field| !is_for_caches(field));
     }
