@@ -53,6 +53,7 @@ pub use flag_words::FlagWords;
 pub use nearest::nearest;
 use proxy::settings::Login;
 pub use reference_page::text as reference;
+pub use route_fields::{may_be_set_in_answers, may_be_set_in_requests};
 pub use sample::text as sample;
 pub use schema::schema;
 use section::{Complaints, Section, count, parsed, text};
