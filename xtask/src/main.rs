@@ -29,6 +29,7 @@ mod glossary;
 mod h2_shim;
 mod h2spec;
 mod homonyms;
+mod import_corpus;
 mod imports;
 mod judged_cache;
 mod large;
@@ -104,6 +105,9 @@ usage: cargo xtask TASK
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
   sites nginx FOLDER       published nginx files of that folder, imported, beside the real nginx: is nothing open that was closed?
+  import-corpus DIR [--expect-open] [NAME…]
+                           published configurations of that folder, imported, beside the real servers: a table of requests to
+                           both; is nothing open that was closed, and all that is otherwise listed?
   sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --expect-leaks]
                            larder in front of the real one: does anything private reach anybody else in 500 random steps?
   vcl-random [--programs N] [--seed S] [--first N] [--as-found]
@@ -169,6 +173,7 @@ fn main() -> ExitCode {
         ["esi-pages"] => esi_pages::task(&project),
         ["crash", options @ ..] => crash::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
+        ["import-corpus", options @ ..] => import_corpus::task(&project, options),
         ["sites", options @ ..] => sites::task(&project, options),
         ["vcl-random", options @ ..] => vcl_random::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),

@@ -20,7 +20,7 @@ mod nginx_configs;
 mod php_site;
 mod private_judge;
 mod published_conf;
-mod site_processes;
+pub mod site_processes;
 mod spelled_paths;
 mod visitor;
 mod wordpress;

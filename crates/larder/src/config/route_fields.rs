@@ -224,6 +224,16 @@ fn removed(table: &mut Section<'_>, not_these: &[&str]) -> Vec<NamePattern> {
     table.read_list("remove", read).unwrap_or_default()
 }
 
+/// May a route set this field in requests?
+pub fn may_be_set_in_requests(name: &str) -> bool {
+    check(name, &NOT_OF_REQUESTS).is_none()
+}
+
+/// The same in answers.
+pub fn may_be_set_in_answers(name: &str) -> bool {
+    check(name, &NOT_OF_ANSWERS).is_none()
+}
+
 /// Why a field of this name cannot be edited.
 fn check(name: &str, not_these: &[&str]) -> Option<String> {
     if !is_name(name) {

@@ -1,34 +1,34 @@
-//! `larder import nginx.conf`: the static and the proxied parts of an nginx configuration in, and what asks memcached, a
-//! larder.toml out that serves the same paths with the same types, pages and bytes, and a list of what could not be carried
-//! over.
+//! `larder import nginx.conf`: an nginx configuration in, a larder.toml out that answers the same paths by the same files,
+//! applications and rules, and a list of what could not be carried over. What was not is closed.
 //!
-//! Files are read by `nginx_conf.rs`, locations by `nginx_tree.rs`, and one of them by `nginx_location.rs`, to whom it is proxied by
-//! `nginx_upstream.rs`, which memcached it asks by `nginx_memcached.rs`. Routes are made of them in `nginx_routes.rs`, and the
-//! file in `imported_toml.rs`. Here is the walk over servers, and what holds for all of them.
+//! Files are read by `nginx_conf.rs`. The locations of a server are put into nginx's order by `nginx_order.rs`, read by
+//! `nginx_tree.rs`, and made into routes by `nginx_routes.rs`; what each level says and the ones inside inherit is in
+//! `nginx_level.rs` and what it is made of. Here is the walk over servers, and what holds for all of them.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::import::import_findings::{self, Findings};
 use crate::import::import_flags::ImportFlags;
 use crate::import::imported_toml::{ImportedToml, Route};
+use crate::import::nginx_access::RateZones;
 use crate::import::nginx_conf::{self, Directive};
-use crate::import::nginx_guards::{self, AccessRules};
-use crate::import::nginx_location::{Level, guards, seconds};
+use crate::import::nginx_guards;
+use crate::import::nginx_level::Level;
+use crate::import::nginx_listens::{Listens, ServerListens};
 use crate::import::nginx_memcached::Upstreams;
-use crate::import::nginx_routes::ServerAnswers;
-use crate::import::nginx_tree::{Tree, root_of};
+use crate::import::nginx_order::Matcher;
+use crate::import::nginx_routes;
+use crate::import::nginx_rulings;
+use crate::import::nginx_times::{bytes, seconds};
+use crate::import::nginx_tree::Tree;
 use crate::import::nginx_upstream::Origins;
 
 /// More files than this need more descriptors than most processes may have.
 const OPEN_FILES_CARRIED_MAX: u64 = 8_192;
 
-/// nginx takes no longer body unless it is told to.
-const BODY_BYTES_USUAL: u64 = 1 << 20;
-
 /// Directives outside of `http` that say how nginx runs, and not what it serves.
-const OF_THE_PROCESS: [&str; 14] = [
+const OF_THE_PROCESS: [&str; 16] = [
     "user",
     "pid",
     "daemon",
@@ -43,7 +43,15 @@ const OF_THE_PROCESS: [&str; 14] = [
     "timer_resolution",
     "lock_file",
     "load_module",
+    "env",
+    "include",
 ];
+
+/// What variables are made of: where one is used that larder has not, that is said there.
+const OF_VARIABLES: [&str; 4] = ["map", "geo", "split_clients", "map_hash_bucket_size"];
+
+/// Files of nginx's packages that say what larder does by itself.
+const PACKAGED: [&str; 5] = ["mime.types", "fastcgi_params", "fastcgi.conf", "proxy_params", "fastcgi-php.conf"];
 
 /// A file that is nginx's; `None`: it is something else.
 pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
@@ -53,19 +61,34 @@ pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
     let done = nginx_conf::read(&flags.file).map(|conf| {
         let prefix = flags.prefix.clone().unwrap_or_else(|| usual_prefix(&flags.file));
         let prefix = std::path::absolute(&prefix).unwrap_or(prefix);
-        let mut import = Import::default();
-        import.carry(&conf.directives, &prefix, conf.absent.is_empty());
-        conf.absent.iter().for_each(|include| import.findings.leave(include, "there is no such file"));
+        let mut import = Import { folder: folder_of(&flags.file), prefix, ..Import::default() };
+        let has_types = !conf.absent.iter().any(|include| include.argument(0).ends_with("mime.types"));
+        import.carry(
+            &conf.directives,
+            has_types && conf.has_includes && conf.directives.iter().any(|directive| directive.name == "http"),
+        );
+        for include in &conf.absent {
+            match PACKAGED.iter().any(|file| include.argument(0).ends_with(file)) {
+                true => import.findings.note(include, "not here: what nginx's package has there larder does by itself"),
+                false => import.findings.leave(include, "there is no such file"),
+            }
+        }
+        import.made.listeners = import.listens.sections();
         let text = import.made.text(&import.origins, &flags.file);
         (import.findings, text)
     });
     Some(import_findings::finish(flags, done))
 }
 
+/// Where names of the configuration's own files begin.
+fn folder_of(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::path::absolute(folder).unwrap_or(folder.to_owned())
+}
+
 /// nginx's own place: where `conf/` is, if the file lies in there.
 fn usual_prefix(file: &Path) -> PathBuf {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = std::path::absolute(folder).unwrap_or(folder.to_owned());
+    let folder = folder_of(file);
     match (folder.file_name().is_some_and(|name| name == "conf"), folder.parent()) {
         (true, Some(parent)) => parent.to_owned(),
         _ => folder,
@@ -78,24 +101,40 @@ struct Import {
     findings: Findings,
     made: ImportedToml,
     origins: Origins,
-    /// Where the first server in the clear listens, by [`place_of`].
-    first_listens: Option<BTreeSet<String>>,
-    /// client_max_body_size says so somewhere.
-    bodies_are_unlimited: bool,
+    listens: Listens,
+    zones: RateZones,
+    prefix: PathBuf,
+    folder: PathBuf,
+    /// Somewhere responses are stored.
+    others_store: bool,
+}
+
+/// A server, before its locations are read.
+struct Site<'a> {
+    server: &'a Directive,
+    level: Level,
+    listens: ServerListens,
+    names: Vec<String>,
 }
 
 impl Import {
-    fn carry(&mut self, directives: &[Directive], prefix: &Path, is_whole: bool) {
-        let is_part = |directive: &Directive| matches!(directive.name.as_str(), "server" | "upstream");
-        if let Some(first) = directives.iter().find(|directive| is_part(directive)) {
-            // A site as packages bring it, which an http { } includes.
-            let http = Directive {
-                name: "http".to_owned(),
-                arguments: Vec::new(),
-                block: Some(directives.to_vec()),
-                ..first.clone()
-            };
-            return self.http(&http, prefix, false);
+    fn carry(&mut self, directives: &[Directive], has_types: bool) {
+        let is_of_http = |directive: &Directive| matches!(directive.name.as_str(), "server" | "upstream");
+        let is_of_server = |directive: &Directive| directive.name == "location";
+        let around = |name: &str, first: &Directive, inside: Vec<Directive>| Directive {
+            name: name.to_owned(),
+            arguments: Vec::new(),
+            block: Some(inside),
+            ..first.clone()
+        };
+        self.others_store = directives.iter().any(stores);
+        // A site as packages bring it, which an http { } includes, or what a server { } does.
+        if let Some(first) = directives.iter().find(|directive| is_of_http(directive)) {
+            return self.http(&around("http", first, directives.to_vec()), has_types);
+        }
+        if let Some(first) = directives.iter().find(|directive| is_of_server(directive)) {
+            let server = around("server", first, directives.to_vec());
+            return self.http(&around("http", first, vec![server]), has_types);
         }
         for directive in directives {
             match directive.name.as_str() {
@@ -104,7 +143,7 @@ impl Import {
                     Err(_) => self.findings.note(directive, "one worker for each core is what larder starts by itself"),
                 },
                 "events" => self.findings.note(directive, "connections are bounded by limits.connections_max"),
-                "http" => self.http(directive, prefix, is_whole),
+                "http" => self.http(directive, has_types),
                 name if OF_THE_PROCESS.contains(&name) => {
                     self.findings
                         .note(directive, "how nginx runs; larder has flags, and raises its own limit of files");
@@ -114,51 +153,61 @@ impl Import {
         }
     }
 
-    fn http(&mut self, http: &Directive, prefix: &Path, is_whole: bool) {
+    fn http(&mut self, http: &Directive, has_types: bool) {
         let mut level = Level::default();
-        if !is_whole {
+        if !has_types {
             level.trust_larder_types();
         }
-        let (mut servers, mut is_guarded, mut rules) = (Vec::new(), false, AccessRules::default());
+        let mut servers = Vec::new();
         let upstreams = Upstreams::read(http, &mut self.findings);
-        let mut buffers: (u64, u64) = (1 << 10, 8 << 10);
-        let mut buffers_count = None;
+        let mut buffers = HeadBuffers::default();
         for directive in http.children() {
             match directive.name.as_str() {
                 "server" => servers.push(directive),
                 "upstream" => self.origins.know(directive),
-                "client_header_buffer_size" => buffers.0 = bytes(directive.argument(0)).unwrap_or(buffers.0),
-                "large_client_header_buffers" => {
-                    buffers.1 = bytes(directive.argument(1)).unwrap_or(buffers.1);
-                    buffers_count = directive.argument(0).parse::<u64>().ok();
+                "limit_req_zone" => self.zones.take(directive, &mut self.findings),
+                "limit_conn_zone" => self.findings.note(directive, "of use to limit_conn alone"),
+                name if OF_VARIABLES.contains(&name) => {
+                    self.findings.note(directive, "where its variable is used and cannot be, that is said there");
                 }
-                _ if rules.take(directive) => {}
-                _ if guards(directive, &mut self.findings) => is_guarded = true,
-                _ if self.limit(directive) || level.take(directive, prefix, &mut self.findings) => {}
+                _ if buffers.take(directive) => {}
+                _ if nginx_guards::is_guard(directive) => {
+                    self.findings.leave(directive, "closed: larder has no such guard, or does not answer so");
+                    level.close();
+                }
+                _ if self.limit(directive) || level.take(directive, &self.prefix, &mut self.findings) => {}
                 _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
-        if !rules.admit_all() {
-            self.findings.leave(http, "closed: larder cannot limit all servers to some clients");
+        self.made.limits.extend(buffers.lines());
+        let sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
+        let has_tls = sites.iter().any(|site| site.listens.is_secure());
+        let is_answered = |site: &Site<'_>| !(has_tls && site.leads_to_tls());
+        // Where none says that it is for all names, the first one is.
+        let is_default = |site: &Site<'_>| is_answered(site) && site.listens.is_default;
+        let first = sites.iter().position(is_default).or(sites.iter().position(is_answered));
+        for (at, site) in sites.iter().enumerate() {
+            match is_answered(site) {
+                true => self.server(site, Some(at) == first, &upstreams),
+                false => {
+                    self.listens.leads_to_tls(&site.listens);
+                    self.findings.note(site.server, "all of this listener is led to https://: mode = \"redirect\"");
+                    self.leave_beside(site);
+                }
+            }
         }
-        if is_guarded || !rules.admit_all() {
-            return self.made.add(Route::closed("/"), http, &mut self.findings);
+        for site in sites.iter().filter(|site| is_answered(site) && self.listens.is_led_to_tls(&site.listens)) {
+            self.findings
+                .leave(site.server, "in the clear it is led to https://, as another server of its listener is");
         }
-        if let Some(count) = buffers_count {
-            // One line has to fit into one buffer, and all of them into all.
-            let line = buffers.1.clamp(256, u64::from(u16::MAX));
-            self.made.limits.push(format!("request_target_bytes_max = {line}"));
-            self.made.limits.push(format!("request_field_bytes_max = {line}"));
-            self.made
-                .limits
-                .push(format!("request_head_bytes_max = {}", (buffers.0 + count * buffers.1).clamp(512, 16 << 20)));
-        }
-        for (at, server) in servers.iter().enumerate() {
-            self.server(server, at == 0, &level, &upstreams, prefix);
-        }
-        let has_limit = self.made.limits.iter().any(|limit| limit.starts_with("request_body_bytes_max"));
-        if !self.origins.is_empty() && !has_limit && !self.bodies_are_unlimited {
-            self.made.limits.push(format!("request_body_bytes_max = {BODY_BYTES_USUAL}"));
+    }
+
+    /// What a server that leads to TLS answers besides.
+    fn leave_beside(&mut self, site: &Site<'_>) {
+        let is_location = |child: &&Directive| child.name == "location" && child.argument(0) != "/";
+        for location in site.server.children().iter().filter(is_location) {
+            self.findings
+                .leave(location, "led to https:// with the rest; larder orders certificates by itself ([acme])");
         }
     }
 
@@ -171,16 +220,9 @@ impl Import {
             "client_header_timeout" => time("request_head_timeout"),
             "client_body_timeout" => time("request_body_timeout"),
             "send_timeout" => time("send_timeout"),
-            "client_max_body_size" => match bytes(first) {
-                Some(0) => {
-                    self.bodies_are_unlimited = true;
-                    return true;
-                }
-                size => size.map(|size| format!("request_body_bytes_max = {size}")),
-            },
             "proxy_connect_timeout" => time("connect_timeout"),
             "proxy_read_timeout" => {
-                self.made.limits.extend(time("first_byte_timeout"));
+                self.made.limit(time("first_byte_timeout"));
                 time("between_bytes_timeout")
             }
             "open_file_cache_valid" => time("open_file_check_interval"),
@@ -193,125 +235,85 @@ impl Import {
                 }
             }
             "access_log" if first != "off" => {
+                if first.starts_with("syslog:") || first.contains('$') {
+                    self.findings.leave(directive, "the log is a file");
+                    return true;
+                }
                 self.made.log = Some(first.to_owned());
                 self.findings.note(directive, "lines are those of `combined`, with what larder adds behind them");
+                return true;
+            }
+            "error_log" => {
+                self.findings.note(directive, "larder says it on standard error");
                 return true;
             }
             _ => return false,
         };
         match line {
-            Some(line) => self.made.limits.push(line),
+            Some(line) => self.made.limit(Some(line)),
             None => self.findings.leave(directive, "larder's setting cannot have this value"),
         }
         true
     }
 
-    fn server(&mut self, server: &Directive, is_first: bool, http: &Level, upstreams: &Upstreams, prefix: &Path) {
-        let (mut level, mut locations, mut names) = (Level::default(), Vec::new(), Vec::new());
-        let (mut is_default, mut listens, mut is_guarded, mut gives_way) = (is_first, Vec::new(), false, false);
-        let mut rules = AccessRules::default();
+    /// What a server says beside its locations.
+    fn site<'a>(&mut self, server: &'a Directive, http: &Level) -> Site<'a> {
+        let (mut level, mut names, mut listens) = (Level::default(), Vec::new(), ServerListens::default());
         for directive in server.children() {
             match directive.name.as_str() {
-                "location" => locations.push(directive),
-                "listen" => {
-                    listens.push(directive);
-                    is_default |= directive.arguments.iter().any(|word| word == "default_server" || word == "default");
-                }
+                "location" => {}
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
-                _ if rules.take(directive) => {}
-                _ if guards(directive, &mut self.findings) => {
-                    gives_way = nginx_guards::leads_to_tls(directive);
-                    is_guarded = true;
+                "ssl" if directive.argument(0) == "on" => listens.all_secure(),
+                _ if listens.take(directive, &mut self.findings) || nginx_rulings::is_of_rewriting(directive) => {}
+                _ if nginx_guards::is_guard(directive) => {
+                    self.findings.leave(directive, "closed: larder has no such guard, or does not answer so");
+                    level.close();
                 }
-                _ if level.take(directive, prefix, &mut self.findings) => {}
+                _ if level.take(directive, &self.prefix, &mut self.findings) => {}
                 _ if self.limit(directive) => self.findings.note(directive, "holds for all routes now"),
                 _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
-        if !rules.admit_all() {
-            is_guarded = true;
-            self.findings.leave(server, "closed: larder cannot limit a server to some clients");
-        }
-        let listens_here = self.listens_with_the_first(server, &listens);
-        let hosts = match is_default && listens_here {
+        Site { server, level: level.within(http), listens, names }
+    }
+
+    fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams) {
+        let (server, is_default) = (site.server, is_first || site.listens.is_default);
+        let listens_here = self.listens.listens_with_the_first(server, &site.listens, &self.folder, &mut self.findings);
+        let mut hosts = match is_default && listens_here {
             true => Vec::new(),
-            false => self.hosts(server, &names),
+            false => self.hosts(server, &site.names),
         };
-        if !listens_here {
-            is_default = false;
-            (is_guarded, gives_way) = (true, true);
-        }
-        if !is_default && hosts.is_empty() {
+        if !(is_default && listens_here) && hosts.is_empty() {
             return self.findings.leave(server, "not carried over: none of its names can be a host");
         }
-        if is_guarded {
-            return self.add(ServerAnswers::nobody(gives_way), server, &hosts, prefix);
-        }
-        let level = level.within(http);
-        let is_named = |location: &&Directive| location.argument(0).starts_with('@');
-        let (named, locations): (Vec<_>, Vec<_>) = locations.into_iter().partition(is_named);
-        let mut tree = Tree {
+        let server_name = site.names.first().filter(|name| !name.starts_with(['~', '*', '.']) && *name != "_");
+        let tree = Tree {
             findings: &mut self.findings,
             origins: &mut self.origins,
             upstreams,
-            prefix,
-            level: &level,
-            named,
-            root: root_of(server),
+            zones: &self.zones,
+            prefix: &self.prefix,
+            folder: &self.folder,
+            level: site.level.clone(),
+            server,
+            server_name: server_name.map_or("$host", String::as_str),
+            others_store: self.others_store,
         };
-        let answers = tree.read(server, &locations);
-        self.add(answers, server, &hosts, prefix);
-    }
-
-    fn add(&mut self, answers: ServerAnswers, server: &Directive, hosts: &[String], prefix: &Path) {
-        for route in answers.routes(server, hosts, prefix, &mut self.findings) {
-            self.made.add(route, server, &mut self.findings);
+        let routes = match listens_here {
+            true => nginx_routes::routes(tree),
+            false => vec![Route::giving_way(Matcher::Path("/".to_owned()))],
+        };
+        let is_for_all = is_default && listens_here;
+        if !self.made.keep_one_of(&mut hosts, is_for_all, &routes, server, &mut self.findings) {
+            return;
         }
-    }
-
-    /// Does a server listen where the first one does? Routes know no listeners: what is answered for one is answered for all,
-    /// and an inner port of nginx's would be open to everybody. By TLS alone nobody listens here.
-    fn listens_with_the_first(&mut self, server: &Directive, listens: &[&Directive]) -> bool {
-        let mut addresses: Vec<String> = listens.iter().filter_map(|listen| self.address_of(listen)).collect();
-        if listens.is_empty() {
-            addresses.push("*:80".to_owned());
-        }
-        let places = |addresses: &[String]| addresses.iter().map(|address| place_of(address)).collect::<BTreeSet<_>>();
-        if addresses.is_empty() {
-            self.findings.leave(server, "it listens by TLS alone: larder answers for it in the clear");
-            return true;
-        }
-        match &self.first_listens {
-            None => self.first_listens = Some(places(&addresses)),
-            Some(first) if *first != places(&addresses) => {
-                let why = "closed: it listens elsewhere than the first server, and routes know no listeners";
-                self.findings.leave(server, why);
-                return false;
+        for mut route in routes {
+            if route.hosts.is_empty() {
+                route.hosts = hosts.clone();
             }
-            _ => {}
+            self.made.add(route);
         }
-        for address in addresses {
-            if !self.made.listeners.contains(&address) {
-                self.made.listeners.push(address);
-            }
-        }
-        true
-    }
-
-    fn address_of(&mut self, listen: &Directive) -> Option<String> {
-        let first = listen.argument(0);
-        if listen.arguments.iter().any(|word| matches!(word.as_str(), "ssl" | "http2" | "quic")) {
-            self.findings.leave(listen, "larder listens for HTTP/1.1 without TLS only");
-            return None;
-        }
-        Some(match first {
-            unix if unix.starts_with("unix:") => unix.to_owned(),
-            port if port.bytes().all(|b| b.is_ascii_digit()) => format!("*:{port}"),
-            address if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
-                first.to_owned()
-            }
-            _ => format!("{first}:80"),
-        })
     }
 
     fn hosts(&mut self, server: &Directive, names: &[String]) -> Vec<String> {
@@ -332,19 +334,57 @@ impl Import {
     }
 }
 
-/// All addresses of a port are one place.
-fn place_of(address: &str) -> String {
-    let wildcards = ["*:", "0.0.0.0:", "[::]:"];
-    wildcards.iter().find_map(|any| address.strip_prefix(any)).map_or(address.to_owned(), |port| format!("*:{port}"))
+/// Does something in it store responses?
+fn stores(block: &Directive) -> bool {
+    let is_on = matches!(block.name.as_str(), "proxy_cache" | "fastcgi_cache") && block.argument(0) != "off";
+    is_on || block.children().iter().any(stores)
 }
 
-/// `8m`, `2k`, `100`.
-fn bytes(text: &str) -> Option<u64> {
-    let (digits, factor) = match text.as_bytes().last()?.to_ascii_lowercase() {
-        b'k' => (&text[..text.len() - 1], 1 << 10),
-        b'm' => (&text[..text.len() - 1], 1 << 20),
-        b'g' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
+impl Site<'_> {
+    /// Does it only lead to the same URL over TLS?
+    fn leads_to_tls(&self) -> bool {
+        let name = self.names.first().map_or("", String::as_str);
+        let leads = |block: &Directive| nginx_rulings::leads_to_tls(block, name);
+        let mut locations = self.server.children().iter().filter(|child| child.name == "location");
+        self.listens.is_plain_alone()
+            && (leads(self.server) || locations.any(|location| location.argument(0) == "/" && leads(location)))
+    }
+}
+
+/// How long heads of requests may be.
+struct HeadBuffers {
+    one: u64,
+    large: u64,
+    count: Option<u64>,
+}
+
+impl Default for HeadBuffers {
+    fn default() -> HeadBuffers {
+        HeadBuffers { one: 1 << 10, large: 8 << 10, count: None }
+    }
+}
+
+impl HeadBuffers {
+    fn take(&mut self, directive: &Directive) -> bool {
+        match directive.name.as_str() {
+            "client_header_buffer_size" => self.one = bytes(directive.argument(0)).unwrap_or(self.one),
+            "large_client_header_buffers" => {
+                self.large = bytes(directive.argument(1)).unwrap_or(self.large);
+                self.count = directive.argument(0).parse::<u64>().ok();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let Some(count) = self.count else { return Vec::new() };
+        // One line has to fit into one buffer, and all of them into all.
+        let line = self.large.clamp(256, u64::from(u16::MAX));
+        vec![
+            format!("request_target_bytes_max = {line}"),
+            format!("request_field_bytes_max = {line}"),
+            format!("request_head_bytes_max = {}", (self.one + count * self.large).clamp(512, 16 << 20)),
+        ]
+    }
 }

@@ -1,10 +1,12 @@
 //! The larder.toml that comes of an nginx configuration: its sections in their order, and which of two routes for the same
-//! host and path remains. It knows nothing of nginx but the directives that are named in what is said.
+//! hosts and paths remains. It knows nothing of nginx but the directives that are named in what is said.
 
 use std::path::Path;
 
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_order::Matcher;
+use crate::import::nginx_routes::literal;
 use crate::import::nginx_upstream::Origins;
 
 /// The larder.toml that is being made.
@@ -12,6 +14,7 @@ use crate::import::nginx_upstream::Origins;
 pub struct ImportedToml {
     /// Keys above all sections.
     pub top: Vec<String>,
+    /// Sections of their own.
     pub listeners: Vec<String>,
     routes: Vec<Route>,
     pub limits: Vec<String>,
@@ -20,58 +23,146 @@ pub struct ImportedToml {
 }
 
 /// A `[[route]]` as it will stand there.
+#[derive(Clone, Debug)]
 pub struct Route {
     /// None: any.
     pub hosts: Vec<String>,
-    pub path: String,
-    pub lines: Vec<String>,
-    pub is_closed: bool,
+    pub matcher: Matcher,
+    /// None: any.
+    methods: Vec<String>,
+    lines: Vec<String>,
+    is_closed: bool,
     /// It is closed only because it leads to TLS or listens elsewhere: another server of the name is answered.
-    pub gives_way: bool,
-}
-
-impl Route {
-    /// Nobody is answered here.
-    pub fn closed(path: &str) -> Route {
-        let lines = CLOSED_LINES.map(str::to_owned).into();
-        Route { hosts: Vec::new(), path: path.to_owned(), lines, is_closed: true, gives_way: false }
-    }
+    gives_way: bool,
+    /// How long a body may be, where one is taken; or of any length.
+    pub body_bytes_max: Option<Option<u64>>,
 }
 
 /// The keys of a route that answers nobody.
-pub const CLOSED_LINES: [&str; 2] = ["# Not carried over: nobody is answered here, with 403.", "closed = true"];
+const CLOSED_LINES: [&str; 1] = ["closed = true"];
+
+impl Route {
+    pub fn new(matcher: Matcher, lines: Vec<String>) -> Route {
+        Route {
+            hosts: Vec::new(),
+            matcher,
+            methods: Vec::new(),
+            lines,
+            is_closed: false,
+            gives_way: false,
+            body_bytes_max: None,
+        }
+    }
+
+    /// Nobody is answered here.
+    pub fn closed(matcher: Matcher) -> Route {
+        Route { is_closed: true, ..Route::new(matcher, CLOSED_LINES.map(str::to_owned).into()) }
+    }
+
+    /// The same, unless another server of the name is answered.
+    pub fn giving_way(matcher: Matcher) -> Route {
+        Route { gives_way: true, ..Route::closed(matcher) }
+    }
+
+    /// It is for these alone.
+    pub fn limit_methods(&mut self, methods: &[String]) {
+        self.methods = methods.to_vec();
+        self.methods.sort_unstable();
+        self.methods.dedup();
+    }
+
+    pub fn has_methods(&self) -> bool {
+        !self.methods.is_empty()
+    }
+
+    fn section(&self, body_bytes_max: Option<u64>) -> Vec<String> {
+        let mut lines = vec![match &self.matcher {
+            Matcher::Path(path) => format!("path = {}", quoted(path)),
+            Matcher::Pattern(pattern) => format!("path_pattern = {}", literal(pattern)),
+        }];
+        let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        if !self.hosts.is_empty() {
+            lines.push(format!("host = [{}]", list(&self.hosts)));
+        }
+        if !self.methods.is_empty() {
+            lines.push(format!("method = [{}]", list(&self.methods)));
+        }
+        lines.extend(self.lines.iter().cloned());
+        if let Some(Some(own)) = self.body_bytes_max
+            && body_bytes_max.is_none_or(|of_all| own < of_all)
+        {
+            lines.push(format!("request_body_max = {own}"));
+        }
+        lines
+    }
+}
 
 impl ImportedToml {
-    /// Of two routes for the same host and path one remains: the closed one, unless nginx would have led from it to TLS.
-    pub fn add(&mut self, mut route: Route, server: &Directive, findings: &mut Findings) {
-        for at in (0..self.routes.len()).rev() {
-            let known = &mut self.routes[at];
-            let is_met = known.hosts.is_empty() && route.hosts.is_empty()
-                || known.hosts.iter().any(|host| route.hosts.contains(host));
-            if known.path != route.path || !is_met {
-                continue;
-            }
-            findings.leave(server, "another server or location has the same host and path: one of them counts");
-            let new_counts = known.gives_way || route.is_closed && !route.gives_way && !known.is_closed;
-            let (keeps, gives) =
-                if new_counts { (&route.hosts, &mut known.hosts) } else { (&known.hosts, &mut route.hosts) };
-            let keeps = keeps.clone();
-            gives.retain(|host| !keeps.contains(host));
-            match (new_counts, gives.is_empty()) {
-                (true, true) => drop(self.routes.remove(at)),
-                (false, true) => return,
-                _ => {}
+    /// Of two servers for one host one remains: the closed one, unless nginx would have led from it to TLS, else the first.
+    /// `hosts`: those that are left to the new one, or none where it is for `all`. False: nothing is left to it.
+    pub fn keep_one_of(
+        &mut self,
+        hosts: &mut Vec<String>,
+        is_for_all: bool,
+        new: &[Route],
+        server: &Directive,
+        findings: &mut Findings,
+    ) -> bool {
+        let is_closed = |routes: &[&Route]| routes.iter().all(|route| route.is_closed && !route.gives_way);
+        let gives_way = |routes: &[&Route]| routes.iter().all(|route| route.gives_way);
+        let new: Vec<&Route> = new.iter().collect();
+        let known_to = |routes: &[Route], host: Option<&String>| -> bool {
+            routes.iter().any(|route| host.map_or(route.hosts.is_empty(), |host| route.hosts.contains(host)))
+        };
+        let met: Vec<Option<String>> = match is_for_all {
+            true => [None].into_iter().filter(|_| known_to(&self.routes, None)).collect(),
+            false => hosts.iter().filter(|host| known_to(&self.routes, Some(host))).cloned().map(Some).collect(),
+        };
+        for host in met {
+            findings.leave(server, "another server has the same host: one of them counts");
+            let is_its =
+                |route: &Route| host.as_ref().map_or(route.hosts.is_empty(), |host| route.hosts.contains(host));
+            let known: Vec<&Route> = self.routes.iter().filter(|route| is_its(route)).collect();
+            if gives_way(&known) || is_closed(&new) && !is_closed(&known) {
+                self.routes.retain_mut(|route| match (is_its(route), &host) {
+                    (true, Some(host)) => {
+                        route.hosts.retain(|known| known != host);
+                        !route.hosts.is_empty()
+                    }
+                    (is_its, _) => !is_its,
+                });
+            } else if host.is_none() {
+                return false;
+            } else {
+                hosts.retain(|one| Some(one) != host.as_ref());
             }
         }
+        is_for_all || !hosts.is_empty()
+    }
+
+    pub fn add(&mut self, route: Route) {
         self.routes.push(route);
+    }
+
+    /// A setting of all routes; the last word on it counts.
+    pub fn limit(&mut self, line: Option<String>) {
+        let Some(line) = line else { return };
+        let key = line.split(' ').next().unwrap_or_default().to_owned();
+        self.limits.retain(|known| known.split(' ').next() != Some(&key));
+        self.limits.push(line);
+    }
+
+    /// The longest body that any route takes; `None`: of any length, or none is taken.
+    fn body_bytes_max(&self) -> Option<u64> {
+        self.routes.iter().filter_map(|route| route.body_bytes_max).max_by_key(|max| max.unwrap_or(u64::MAX)).flatten()
     }
 
     /// The text of it. `file` is what it was made from.
     pub fn text(&self, origins: &Origins, file: &Path) -> String {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut out = format!(
-            "# Made from {name}. Where nginx follows links anywhere and shows dotfiles, larder follows none that lead out of a\n\
-             # root, and shows what begins with a dot only where `dotfiles` says so.\n"
+            "# Made from {name}. The first path_pattern that matches counts, then the longest path, as in nginx; what was not\n\
+             # carried over is closed. larder follows no link that leads out of a root.\n"
         );
         let mut section = |name: &str, lines: &[String]| {
             if !lines.is_empty() {
@@ -79,22 +170,19 @@ impl ImportedToml {
             }
         };
         section("", &self.top);
-        for address in &self.listeners {
-            section("\n[[listen]]\n", &[format!("address = {}", quoted(address))]);
+        for listener in &self.listeners {
+            section("\n[[listen]]\n", std::slice::from_ref(listener));
         }
-        for Route { hosts, path, lines, .. } in &self.routes {
-            let mut route = vec![format!("path = {}", quoted(path))];
-            if !hosts.is_empty() {
-                let hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
-                route.push(format!("host = [{}]", hosts.join(", ")));
-            }
-            route.extend(lines.iter().cloned());
-            section("\n[[route]]\n", &route);
+        let body_bytes_max = self.body_bytes_max();
+        for route in &self.routes {
+            section("\n[[route]]\n", &route.section(body_bytes_max));
         }
         let mut sections = String::new();
         origins.write(&mut sections);
         section(&sections, &[String::new()]);
-        section("\n[limits]\n", &self.limits);
+        let body = body_bytes_max.map(|max| format!("request_body_bytes_max = {max}"));
+        let limits: Vec<String> = self.limits.iter().cloned().chain(body).collect();
+        section("\n[limits]\n", &limits);
         if let Some(path) = &self.log {
             section("\n[log]\n", &[format!("path = {}", quoted(path))]);
         }

@@ -49,14 +49,16 @@ pub struct NginxConf {
     pub directives: Vec<Directive>,
     /// Includes that name a file which is not there.
     pub absent: Vec<Directive>,
+    /// Some file is included, or named.
+    pub has_includes: bool,
 }
 
 /// Reads a file and what it includes. Relative names begin where the file itself lies, as with nginx.
 pub fn read(path: &Path) -> Result<NginxConf, String> {
     let home = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut reader = Reader { home, absent: Vec::new(), count: 0 };
+    let mut reader = Reader { home, ..Reader::default() };
     let directives = reader.file(path, 0)?;
-    Ok(NginxConf { directives, absent: reader.absent })
+    Ok(NginxConf { directives, absent: reader.absent, has_includes: reader.has_includes })
 }
 
 /// Does this text look like a configuration of nginx?
@@ -65,14 +67,18 @@ pub fn is_nginx(text: &str) -> bool {
         let mut words = line.split_whitespace();
         let name = words.next().unwrap_or_default();
         let (name, rest) = name.split_once('{').map_or((name, words.next()), |(name, _)| (name, Some("{")));
-        matches!(name, "http" | "server" | "events") && rest.is_none_or(|rest| rest.starts_with('{'))
+        // A part of one, as packages bring them, is one too.
+        matches!(name, "http" | "server" | "events" | "upstream" | "location")
+            && rest.is_none_or(|rest| rest.starts_with('{') || matches!(name, "upstream" | "location"))
     };
     text.lines().any(|line| is_opened(line.trim()))
 }
 
+#[derive(Default)]
 struct Reader {
     home: PathBuf,
     absent: Vec<Directive>,
+    has_includes: bool,
     count: usize,
 }
 
@@ -148,6 +154,7 @@ impl Reader {
     }
 
     fn include(&mut self, directive: Directive, depth: usize) -> Result<Vec<Directive>, String> {
+        self.has_includes = true;
         let pattern = self.home.join(directive.argument(0));
         let at = |why| format!("{}:{}: {why}", directive.place.file.display(), directive.place.line);
         let files = include_pattern::files(&pattern).map_err(at)?;
@@ -181,10 +188,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, (usize, &'static str)> {
                 loop {
                     match chars.next() {
                         None => return Err((begin, "a string that does not end")),
-                        Some('\\') => match chars.next() {
-                            Some(plain @ ('"' | '\'' | '\\')) => word.push(plain),
-                            other => word.extend(['\\'].into_iter().chain(other)),
-                        },
+                        Some('\\') => push_escape(&mut word, chars.next()),
                         Some(end) if end == c => break,
                         Some(other) => {
                             line += usize::from(other == '\n');
@@ -195,17 +199,21 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, (usize, &'static str)> {
                 found.push((begin, Token::Word(word)));
             }
             first => {
-                let mut word = String::from(first);
+                let mut word = String::new();
+                match first {
+                    '\\' => push_escape(&mut word, chars.next()),
+                    first => word.push(first),
+                }
                 // `${name}` is part of a word, though it has braces.
                 while let Some(&next) = chars.peek() {
                     let in_name = word.ends_with('$') && next == '{' || next == '}' && word.contains("${");
                     if !in_name && (next.is_whitespace() || matches!(next, ';' | '{' | '}')) {
                         break;
                     }
-                    word.push(next);
                     chars.next();
-                    if next == '\\' {
-                        word.extend(chars.next());
+                    match next {
+                        '\\' => push_escape(&mut word, chars.next()),
+                        next => word.push(next),
                     }
                 }
                 found.push((line, Token::Word(word)));
@@ -213,6 +221,17 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, (usize, &'static str)> {
         }
     }
     Ok(found)
+}
+
+/// What stands for one character, in any word: a backslash before others is one.
+fn push_escape(word: &mut String, behind: Option<char>) {
+    match behind {
+        Some(plain @ ('"' | '\'' | '\\')) => word.push(plain),
+        Some('t') => word.push('\t'),
+        Some('r') => word.push('\r'),
+        Some('n') => word.push('\n'),
+        other => word.extend(['\\'].into_iter().chain(other)),
+    }
 }
 
 /// A directive without a block, its words divided by single blanks.
@@ -228,7 +247,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: Result<&str, &str>) {
-        let mut reader = Reader { home: PathBuf::new(), absent: Vec::new(), count: 0 };
+        let mut reader = Reader::default();
         let got = tokens(text)
             .map_err(|(line, why)| format!("{line}: {why}"))
             .and_then(|tokens| reader.block(&mut tokens.into_iter(), Path::new("f"), 0, 0));
@@ -252,6 +271,8 @@ mod tests {
         );
         check("charset GBK ;", Ok("1:charset GBK;"));
         check("a 'b\\'c' ${d}e;", Ok("1:a b'c ${d}e;"));
+        // Two backslashes are one, outside of strings too: a regex means another text otherwise.
+        check("a \\\\.php \"x\\n\" ^\\.a$;", Ok("1:a \\.php x\n ^\\.a$;"));
         check("", Ok(""));
     }
 
@@ -268,6 +289,7 @@ mod tests {
     #[test]
     fn nginx_is_known_by_its_blocks() {
         assert!(is_nginx("events\n{\n}") && is_nginx("  http {") && is_nginx("server{"));
+        assert!(is_nginx("location ~ \\.php$ {") && is_nginx("upstream app {"));
         assert!(!is_nginx("vcl 4.1;\nbackend http { }") && !is_nginx("http_port 80 accel"));
     }
 }

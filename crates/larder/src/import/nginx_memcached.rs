@@ -345,7 +345,7 @@ fn duration(text: &str) -> Option<String> {
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     match text.strip_suffix("ms") {
         Some(digits) => is_number(digits).then(|| text.to_owned()),
-        None => Some(format!("{}s", crate::import::nginx_location::seconds(text)?)),
+        None => Some(format!("{}s", crate::import::nginx_times::seconds(text)?)),
     }
 }
 

@@ -1,154 +1,413 @@
-//! What the locations of a server come to, as the routes of it: who answers on which path, and which paths are closed on
-//! which of them. It reads no directive.
+//! What the locations of a server come to, as the routes of it, in the order in which nginx asks them: whose files are shown and
+//! whose scripts run, and which spellings of a path are closed because they mean what another route answers. It reads no directive.
 
-use std::path::Path;
+use proxy::settings::ClosedPaths;
 
-use crate::import::import_findings::{Findings, quoted};
-use crate::import::imported_toml::{CLOSED_LINES, Route};
+use crate::import::import_findings::quoted;
+use crate::import::imported_toml::Route;
 use crate::import::nginx_conf::Directive;
-use crate::import::nginx_guards::{ClosedPath, Kind};
-use crate::import::nginx_location::Level;
+use crate::import::nginx_guards;
+use crate::import::nginx_level::FilesShown;
+use crate::import::nginx_order::{Kind, Matcher};
+use crate::import::nginx_rulings::{CaseOf, Ruling, Rulings};
+use crate::import::nginx_tree::{AnsweredBy, FoundLocation, Tree};
 
-/// All that a server answers, and what it keeps people out of.
-#[derive(Default)]
-pub struct ServerAnswers {
-    pub carried: Vec<Carried>,
-    pub closed: Vec<ClosedPath>,
-    /// What begins with a dot is nobody's.
-    pub hides_dotfiles: bool,
+/// A file that no root has: what answers where nginx looks for no other.
+const NO_FILE: &str = "not-in-nginx.html";
+
+/// What a script has behind its name.
+const BEHIND_A_SCRIPT: &str = "/any-name.php/behind";
+
+/// The paths of those who have.
+const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
+
+/// All that is no script, nor a directory.
+const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$))";
+
+const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
+
+/// The making of a server's routes.
+struct RoutesOf<'t, 'a> {
+    tree: &'t mut Tree<'a>,
+    found: Vec<FoundLocation<'a>>,
+    /// Names of sources, where programs run any.
+    sources: Option<&'static str>,
 }
 
-/// What one location comes to, before the guards of its server are known whole.
-pub struct Carried {
-    pub path: String,
-    pub kind: Kind,
-    pub answer: Answers,
-    /// Its files, if it has any, are not those of the server around it.
-    pub is_apart: bool,
-    /// By locations within it.
-    pub closed_within: Vec<ClosedPath>,
-    /// Statuses and paths.
-    pub pages: Vec<(String, String)>,
+/// The lines of a route that says who answers.
+struct Answered {
+    lines: Vec<String>,
+    /// Files that answer under another path than their own.
+    shown_elsewhere: Vec<String>,
 }
 
-/// Who answers.
-pub enum Answers {
-    /// An origin or memcached: the keys of the route.
-    Others(Vec<String>),
-    /// The server's numbers: the keys of the route.
-    Numbers(Vec<String>),
-    Files(Box<Level>),
-    /// Nobody: nginx keeps people out, or answers in a way that was not carried over. The route around it would show its files.
-    Nobody {
-        gives_way: bool,
-    },
+/// The routes of a server, none of which has a host yet.
+pub fn routes(mut tree: Tree<'_>) -> Vec<Route> {
+    let rulings = tree.rulings();
+    if tree.level.is_guarded() || rulings.rest == Some(Ruling::Closed) {
+        return vec![Route::closed(Matcher::Path("/".to_owned()))];
+    }
+    let Some(found) = tree.read() else { return vec![Route::closed(Matcher::Path("/".to_owned()))] };
+    let sources = nginx_guards::sources_run_by(tree.server);
+    if sources.is_some() {
+        tree.findings.leave(tree.server, "names that begin with a dot are hidden where programs run");
+    }
+    let mut making = RoutesOf { tree: &mut tree, found, sources };
+    making.all(&rulings)
 }
 
-impl Carried {
-    /// Nobody is answered.
-    pub fn closed(path: &str, kind: Kind) -> Carried {
-        let answer = Answers::Nobody { gives_way: false };
-        Carried { path: path.to_owned(), kind, answer, is_apart: true, closed_within: Vec::new(), pages: Vec::new() }
-    }
-
-    /// Files of `level`, in a server with files of `around`.
-    pub fn of_files(path: &str, kind: Kind, level: Level, around: &Level) -> Carried {
-        let (pages, is_apart) = (level.error_pages().to_vec(), !level.has_root_of(around));
-        Carried { answer: Answers::Files(Box::new(level)), is_apart, pages, ..Carried::closed(path, kind) }
-    }
-
-    pub fn asks_others(&self) -> bool {
-        matches!(self.answer, Answers::Others(_))
-    }
-
-    /// Where there are files, other spellings of a path ask nobody either.
-    fn closes_for_others(&self) -> Option<ClosedPath> {
-        let is_part = self.path != "/" && matches!(self.answer, Answers::Files(_));
-        is_part.then(|| ClosedPath::by_path(&self.path, self.kind == Kind::Exact).of_files())
-    }
-
-    /// What it closes on the routes around it.
-    fn closes_around(&self) -> Option<ClosedPath> {
-        let is_all = self.path == "/" && self.kind != Kind::Exact;
-        match (&self.answer, self.kind) {
-            _ if is_all => None,
-            (Answers::Nobody { .. }, kind) => Some(ClosedPath::by_path(&self.path, kind == Kind::Exact)),
-            (_, Kind::Exact) => None,
-            _ if self.path.ends_with('/') || !self.is_apart => None,
-            _ => Some(ClosedPath::beside(&self.path)),
-        }
-    }
-}
-
-impl ServerAnswers {
-    /// A server that answers nobody.
-    pub fn nobody(gives_way: bool) -> ServerAnswers {
-        let answer = Answers::Nobody { gives_way };
-        let all = Carried { answer, ..Carried::closed("/", Kind::Usual) };
-        ServerAnswers { carried: vec![all], ..ServerAnswers::default() }
-    }
-
-    /// Routes of a server, each with the paths that are closed on it.
-    pub fn routes(self, server: &Directive, hosts: &[String], prefix: &Path, findings: &mut Findings) -> Vec<Route> {
-        let ServerAnswers { carried, mut closed, hides_dotfiles } = self;
-        // nginx counts all names that begin so to a location, in every spelling; a route has whole segments.
-        closed.extend(carried.iter().filter_map(Carried::closes_around));
-        closed.extend(carried.iter().filter_map(Carried::closes_for_others));
-        let closes = |path: &str| closed.iter().any(|closed| closed.closes_files(path));
-        // A page belongs to the route that it would belong to if it were asked for.
-        let has_root = |page: &str| {
-            let fits = |path: &str| page == path || path.ends_with('/') && page.starts_with(path);
-            let fitting = carried.iter().filter(|carried| fits(&carried.path));
-            let nearest = fitting.max_by_key(|carried| carried.path.len());
-            nearest.is_some_and(|carried| matches!(carried.answer, Answers::Files(_))) && !closes(page)
-        };
+impl<'a> RoutesOf<'_, 'a> {
+    fn all(&mut self, of_server: &Rulings) -> Vec<Route> {
         let mut routes = Vec::new();
-        for Carried { path, kind, answer, closed_within, pages, .. } in &carried {
-            let is_other = |other: &Carried| other.path == *path && other.kind != Kind::Exact;
-            if *kind == Kind::Exact && carried.iter().any(is_other) {
-                // One route has the path alone and what lies beneath it: where the path alone is closed, that one closes it.
-                findings.leave(server, "a location by a whole path that another begins with: the other one counts");
-                continue;
+        let everything = Matcher::Path("/".to_owned());
+        for case in &of_server.cases {
+            let matcher = Matcher::Pattern(case.pattern.clone().unwrap_or_else(|| "^/".to_owned()));
+            let matcher = if case.host.is_some() { everything.clone() } else { matcher };
+            routes.push(self.case(case, matcher, None));
+        }
+        match &of_server.rest {
+            Some(ruling) => {
+                let lines = self.ruled(ruling, None);
+                routes.push(
+                    lines.map_or(Route::closed(everything.clone()), |lines| Route::new(everything.clone(), lines)),
+                );
             }
-            let exact = (*kind == Kind::Exact).then_some(path.as_str());
-            let (mut lines, is_closed, gives_way) = match answer {
-                Answers::Others(lines) | Answers::Numbers(lines) => (lines.clone(), false, false),
-                Answers::Files(level) => {
-                    let closes =
-                        |name: &str| closes(name) || closed_within.iter().any(|closed| closed.closes_files(name));
-                    (level.root_lines(prefix, exact, hides_dotfiles, &closes), false, false)
-                }
-                Answers::Nobody { gives_way } => (CLOSED_LINES.map(str::to_owned).into(), true, *gives_way),
-            };
-            let asks = match answer {
-                Answers::Others(lines) => lines.first().map(String::as_str),
-                _ => None,
-            };
-            let around = closed.iter().filter(|closed| closed.holds_on(path, *kind, asks));
-            let within = closed_within.iter().filter(|closed| closed.concerns(asks));
-            let patterns = around.chain(within).filter(|_| !is_closed);
-            let mut patterns: Vec<String> = patterns.map(|closed| literal(closed.pattern())).collect();
-            patterns.sort_unstable();
-            patterns.dedup();
-            if !patterns.is_empty() {
-                lines.push(format!("closed_paths = [{}]", patterns.join(", ")));
-            }
-            let pages: Vec<String> = pages
-                .iter()
-                .filter(|(_, page)| has_root(page))
-                .map(|(status, page)| format!("{status} = {}", quoted(page)))
-                .collect();
-            if !pages.is_empty() {
-                lines.push(format!("error_pages = {{ {} }}", pages.join(", ")));
-            }
-            routes.push(Route { hosts: hosts.to_vec(), path: path.clone(), lines, is_closed, gives_way });
+            None => (0..self.found.len()).for_each(|at| self.of_location(at, &mut routes)),
+        }
+        if let Some(methods) = &of_server.only_methods {
+            routes.iter_mut().filter(|route| !route.has_methods()).for_each(|route| route.limit_methods(methods));
+            routes.push(Route::closed(everything));
         }
         routes
     }
+
+    fn of_location(&mut self, at: usize, routes: &mut Vec<Route>) {
+        let rulings = self.found[at].rulings.clone();
+        let spot = self.found[at].spot.clone();
+        if self.found[at].answer != AnsweredBy::Closed {
+            for case in &rulings.cases {
+                let matcher = case.pattern.as_ref().map(|pattern| Matcher::Pattern(spot.where_it_matches(pattern)));
+                routes.push(self.case(case, matcher.unwrap_or_else(|| spot.matcher.clone()), Some(at)));
+            }
+        }
+        let matcher = match &self.found[at].answer {
+            AnsweredBy::AsksElsewhere(..) if spot.kind != Kind::Exact => Matcher::Pattern(spot.pattern_with_rest()),
+            _ => spot.matcher.clone(),
+        };
+        let matcher = if spot.is_unsayable() { Matcher::Pattern(spot.pattern()) } else { matcher };
+        let Some(lines) = self.lines(at) else { return routes.push(Route::closed(matcher)) };
+        let mut route = Route::new(matcher.clone(), lines);
+        route.body_bytes_max = self.body_bytes_max(at);
+        if let Some(methods) = &rulings.only_methods {
+            route.limit_methods(methods);
+            routes.push(route);
+            return routes.push(Route::closed(matcher));
+        }
+        routes.push(route);
+    }
+
+    /// Of those that hand bodies on.
+    fn body_bytes_max(&self, at: usize) -> Option<Option<u64>> {
+        let found = &self.found[at];
+        let takes_bodies = found.answer.asks_others() || matches!(found.answer, AnsweredBy::Scripts(_));
+        takes_bodies.then(|| found.level.access.body_bytes_max())
+    }
+
+    fn case(&mut self, case: &CaseOf, matcher: Matcher, at: Option<usize>) -> Route {
+        let mut route = match self.ruled(&case.ruling, at) {
+            Some(lines) => Route::new(matcher, lines),
+            None => Route::closed(matcher),
+        };
+        route.hosts = case.host.iter().cloned().collect();
+        if !case.methods.is_empty() {
+            route.limit_methods(&case.methods);
+        }
+        route
+    }
+
+    /// The lines of a route for a ruling on requests of a location, or of the server. `None`: closed.
+    fn ruled(&mut self, ruling: &Ruling, at: Option<usize>) -> Option<Vec<String>> {
+        match ruling {
+            Ruling::Closed => None,
+            Ruling::ToTls => Some(vec![TO_TLS.to_owned()]),
+            Ruling::Answered(lines) => {
+                let level = at.map_or(&self.tree.level, |at| &self.found[at].level).clone();
+                let fields = level.fields.lines(false, self.tree.findings);
+                Some(lines.iter().cloned().chain(fields).collect())
+            }
+            Ruling::Script(script) => self.script(script, at),
+            Ruling::Rewritten(target) => {
+                let found = &self.found[at?];
+                let AnsweredBy::Asks(lines) = &found.answer else { return None };
+                if lines.iter().any(|line| line.starts_with("strip_prefix")) {
+                    return None;
+                }
+                let rewrite = format!("rewrite = {}", quoted(target));
+                Some(
+                    lines
+                        .iter()
+                        .cloned()
+                        .chain([rewrite])
+                        .chain(found.access.clone())
+                        .chain(found.words.clone())
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// The lines of a route on which one script answers, whatever is asked for.
+    fn script(&mut self, script: &str, at: Option<usize>) -> Option<Vec<String>> {
+        let to = self.find(script)?;
+        let (own, runner) = (at.map(|at| &self.found[at]), &self.found[to]);
+        let mut lines = match &runner.answer {
+            AnsweredBy::Scripts(_) => {
+                let block = *runner.spot.blocks.last()?;
+                let pass = block.children().iter().find(|child| child.name == "fastcgi_pass")?;
+                let pass = self.tree.with_constants(pass, block);
+                let (scripts, root) = (runner.level.scripts.clone(), runner.level.root(self.tree.prefix));
+                let origin = scripts.always((&pass, script), &root, self.tree.origins, self.tree.findings)?;
+                vec![format!("origin = {}", quoted(&origin))]
+            }
+            AnsweredBy::Asks(lines) if runner.answer.asks_others() => lines.clone(),
+            _ => return None,
+        };
+        let own = own.filter(|own| !own.access.is_empty()).unwrap_or(runner);
+        lines.extend(own.access.iter().chain(&runner.words).cloned());
+        Some(lines)
+    }
+
+    fn find(&self, path: &str) -> Option<usize> {
+        self.found.iter().position(|found| found.spot.matches(path))
+    }
+
+    /// The lines of a location's route. `None`: closed.
+    fn lines(&mut self, at: usize) -> Option<Vec<String>> {
+        if self.found[at].is_internal && self.found[at].answer != AnsweredBy::Closed {
+            return Some(vec!["respond = { status = 404 }".to_owned()]);
+        }
+        let found = &self.found[at];
+        let (access, words) = (found.access.clone(), found.words.clone());
+        let answered = match found.answer.clone() {
+            AnsweredBy::Closed => return None,
+            AnsweredBy::ToTls => return Some(vec![TO_TLS.to_owned()]),
+            AnsweredBy::Script(script) => return self.script(&script, Some(at)),
+            AnsweredBy::Asks(lines) => Answered { lines, shown_elsewhere: Vec::new() },
+            AnsweredBy::AsksElsewhere(uri, mut lines) => {
+                let rest = if found.spot.kind == Kind::Exact { "" } else { "$1" };
+                lines.push(format!("rewrite = {}", quoted(&format!("{uri}{rest}"))));
+                Answered { lines, shown_elsewhere: Vec::new() }
+            }
+            AnsweredBy::Files => self.files(at),
+            AnsweredBy::Scripts(origin) => self.scripts(at, &origin),
+        };
+        let mut lines = answered.lines;
+        lines.extend(self.closed_line(
+            at,
+            &answered.shown_elsewhere,
+            lines.iter().any(|line| line.starts_with("origin")),
+        ));
+        lines.extend(self.pages_line(at));
+        lines.extend(access.into_iter().chain(words));
+        Some(lines)
+    }
+
+    fn is_source(&self, path: &str) -> bool {
+        self.sources.is_some_and(|sources| matches(sources, path))
+    }
+
+    fn has_root_of(&self, one: usize, other: usize) -> bool {
+        let root = |at: usize| self.found[at].level.root(self.tree.prefix);
+        root(one) == root(other)
+    }
+
+    /// The origin that runs this script, of the root of a location.
+    fn runner(&self, at: usize, script: &str) -> Option<String> {
+        let to = self.find(script).filter(|to| self.has_root_of(at, *to))?;
+        match &self.found[to].answer {
+            AnsweredBy::Scripts(origin) => Some(origin.clone()),
+            _ => None,
+        }
+    }
+
+    /// The files of a root; where a script answers for a directory, or for what is no file, the root's scripts with them.
+    fn files(&mut self, at: usize) -> Answered {
+        let found = &self.found[at];
+        let folder = match (&found.spot.path, found.spot.kind) {
+            (Some(path), Kind::Exact) if !path.ends_with('/') => None,
+            (Some(path), _) => Some(format!("{}/", path.trim_end_matches('/'))),
+            (None, _) => None,
+        };
+        let (mut index, mut origin) = (Vec::new(), None);
+        let passes_directories_by = found.level.passes_directories_by;
+        let names = if passes_directories_by { Vec::new() } else { found.level.index() };
+        for name in &names {
+            let runner = folder.as_ref().and_then(|folder| self.runner(at, &format!("{folder}{name}")));
+            match (self.is_source(&format!("/{name}")), runner) {
+                (false, _) => index.push(name.clone()),
+                (true, Some(runner)) => {
+                    origin = Some(runner);
+                    index.push(name.clone());
+                }
+                (true, None) => {}
+            }
+        }
+        let (fallback, runner) = self.fallback(at);
+        let origin = runner.or(origin);
+        if origin.is_none() {
+            index.retain(|name| !self.is_source(&format!("/{name}")));
+        }
+        let may_list = index.len() == names.len() && !passes_directories_by;
+        let mut fallback = fallback.filter(|path| origin.is_some() || !self.is_source(path));
+        if origin.is_some() {
+            // larder would take names of its own.
+            fallback = fallback.or_else(|| Some(format!("/{NO_FILE}")));
+        }
+        if index.is_empty() {
+            index.push(NO_FILE.to_owned());
+        }
+        let found = &self.found[at];
+        let shown = FilesShown {
+            prefix: self.tree.prefix,
+            only: found.spot.path.as_deref().filter(|_| found.spot.kind == Kind::Exact),
+            shows_dotfiles: self.sources.is_none(),
+            index: &index,
+            fallback: fallback.as_deref(),
+            may_list,
+        };
+        let mut lines = found.level.root_lines(&shown);
+        lines.extend(origin.map(|origin| format!("origin = {}", quoted(&origin))));
+        let shown_elsewhere = index.iter().map(|name| format!("/{name}")).chain(fallback).collect();
+        Answered { lines, shown_elsewhere }
+    }
+
+    /// What answers where there is no file, and the origin that runs it if it is a script.
+    fn fallback(&mut self, at: usize) -> (Option<String>, Option<String>) {
+        let FoundLocation { level, rulings, .. } = &self.found[at];
+        let (level, path) = (level.clone(), rulings.fallback.clone().or_else(|| level.fallback.clone()));
+        let (path, origin) = match (path, self.tree.named_script(&level)) {
+            (Some(path), _) => (path, None),
+            (None, Some((path, origin))) => (path, origin),
+            (None, None) => {
+                if level.named.is_some() {
+                    self.leave(at, "404 where there is no file: larder cannot ask the location that is named there");
+                }
+                return (None, None);
+            }
+        };
+        if let Some(origin) = origin.or_else(|| self.runner(at, &path)) {
+            return (Some(path), Some(origin));
+        }
+        let is_file = self.find(&path).is_some_and(|to| {
+            self.has_root_of(at, to) && self.found[to].answer == AnsweredBy::Files && !self.found[to].is_internal
+        });
+        if is_file && !self.is_source(&path) {
+            return (Some(path), None);
+        }
+        self.leave(at, "404 where there is no file: what nginx asks then is not one of this root's files or scripts");
+        (None, None)
+    }
+
+    fn leave(&mut self, at: usize, why: &'static str) {
+        let block: &Directive = self.found[at].spot.blocks.last().copied().unwrap_or(self.tree.server);
+        self.tree.findings.leave(block, why);
+    }
+
+    /// The scripts of a root, and nothing else of it.
+    fn scripts(&mut self, at: usize, origin: &str) -> Answered {
+        let (fallback, runner) = self.fallback(at);
+        let found = &self.found[at];
+        let fallback = fallback.filter(|_| runner.is_some()).unwrap_or_else(|| format!("/{NO_FILE}"));
+        let index = vec![found.level.scripts.index().unwrap_or(NO_FILE).to_owned()];
+        let shown = FilesShown {
+            prefix: self.tree.prefix,
+            only: None,
+            shows_dotfiles: false,
+            index: &index,
+            fallback: Some(&fallback),
+            may_list: false,
+        };
+        let mut lines = found.level.root_lines(&shown);
+        lines.push(format!("origin = {}", quoted(origin)));
+        Answered { lines, shown_elsewhere: vec![fallback, format!("/{}", index[0])] }
+    }
+
+    /// Paths that are closed: sources where they are files, and spellings of what another route answers.
+    fn closed_line(&self, at: usize, shown_elsewhere: &[String], runs_scripts: bool) -> Option<String> {
+        let found = &self.found[at];
+        let is_root = matches!(found.answer, AnsweredBy::Files | AnsweredBy::Scripts(_));
+        let mut closed: Vec<String> = Vec::new();
+        match (&found.answer, self.sources) {
+            (AnsweredBy::Files, Some(sources)) if !runs_scripts => closed.push(sources.to_owned()),
+            (AnsweredBy::Scripts(_), _) if !found.spot.pattern().contains("php") => closed.push(NO_SCRIPT.to_owned()),
+            _ => {}
+        }
+        let takes_what_is_behind = found.level.scripts.splits() && !found.level.looks_for_whole_path;
+        if matches!(found.answer, AnsweredBy::Scripts(_)) && !takes_what_is_behind {
+            closed.push(BEHIND_ANY_SCRIPT.to_owned());
+        }
+        if found.answer == AnsweredBy::Files && runs_scripts {
+            let is_run =
+                self.find(BEHIND_A_SCRIPT).is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)));
+            let runs_behind = |path: &String| {
+                let to = self.find(&format!("{path}/behind"));
+                to.is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)))
+            };
+            let but_for = shown_elsewhere.iter().filter(|path| path.ends_with(".php") && runs_behind(path));
+            let but_for: String =
+                but_for.map(|path| format!("(?!{}/)", crate::import::nginx_order::escaped(path))).collect();
+            if !is_run {
+                closed.push(format!("(?i)^{but_for}.*[.]php/"));
+            }
+        }
+        if found.answer.asks_others() || is_root {
+            let others = self.found[..at].iter().filter(|other| {
+                !matches!(other.answer, AnsweredBy::Closed) && other.answer.key() != found.answer.key()
+            });
+            closed.extend(others.map(|other| match other.answer.asks_others() {
+                true => other.spot.pattern_with_folder(),
+                false => other.spot.pattern(),
+            }));
+            let cases =
+                self.found[..=at].iter().flat_map(|other| other.rulings.cases.iter().map(move |case| (other, case)));
+            let is_other =
+                |(_, case): &(&FoundLocation<'_>, &CaseOf)| case.methods.is_empty() && case.ruling != Ruling::Closed;
+            let patterns = cases
+                .filter(is_other)
+                .filter_map(|(other, case)| Some(other.spot.where_it_matches(case.pattern.as_deref()?)));
+            closed.extend(patterns);
+        }
+        closed.retain(|pattern| !shown_elsewhere.iter().any(|path| matches(pattern, path)));
+        closed.sort_unstable();
+        closed.dedup();
+        let closed: Vec<String> = closed.iter().map(|pattern| literal(pattern)).collect();
+        (!closed.is_empty()).then(|| format!("closed_paths = [{}]", closed.join(", ")))
+    }
+
+    /// Pages for errors that are files for everybody.
+    fn pages_line(&mut self, at: usize) -> Option<String> {
+        let mut pages = Vec::new();
+        for line in self.found[at].level.error_pages().to_vec() {
+            let to = self.find(&line.page).map(|to| &self.found[to]);
+            let is_shown = to.is_some_and(|to| {
+                to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none()
+            });
+            if is_shown && !self.is_source(&line.page) && !line.page.contains("/.") {
+                pages.push(format!("{} = {}", line.status, quoted(&line.page)));
+            } else {
+                self.tree.findings.leave(&line.directive, "an error's page must be a file that anybody may see");
+            }
+        }
+        (!pages.is_empty()).then(|| format!("error_pages = {{ {} }}", pages.join(", ")))
+    }
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    ClosedPaths::new([pattern]).map_or(true, |closed| closed.close(path.as_bytes()))
 }
 
 /// A regex as a TOML string: backslashes are plain in one between single quotes.
-fn literal(pattern: &str) -> String {
+pub fn literal(pattern: &str) -> String {
     match pattern.contains('\'') || pattern.chars().any(char::is_control) {
         true => quoted(pattern),
         false => format!("'{pattern}'"),

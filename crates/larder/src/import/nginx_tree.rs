@@ -1,249 +1,339 @@
-//! The tree of locations of one server: which of them is answered by whom, and what is closed because it cannot be carried
-//! over. It makes no routes.
+//! The locations of one server: by whom each of them is answered, with which words, and what is closed because it cannot be carried
+//! over. In which order they are asked is known by `nginx_order.rs`; routes are made of them in `nginx_routes.rs`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::import::import_findings::{Findings, quoted};
+use crate::import::nginx_access::RateZones;
 use crate::import::nginx_conf::Directive;
-use crate::import::nginx_guards::{self, ClosedPath, Kind};
-use crate::import::nginx_location::{Level, Location};
-use crate::import::nginx_memcached::Upstreams;
-use crate::import::nginx_prefixes::prefixes_of;
-use crate::import::nginx_routes::{Answers, Carried, ServerAnswers};
-use crate::import::nginx_upstream::Origins;
+use crate::import::nginx_guards;
+use crate::import::nginx_level::Level;
+use crate::import::nginx_memcached::{Pass, Upstreams};
+use crate::import::nginx_order::{LocationOrder, Matcher, Spot};
+use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
+use crate::import::nginx_scripts::Runs;
+use crate::import::nginx_upstream::{AskedOrigin, Origins};
 
 /// What is known before the locations of a server are read.
 pub struct Tree<'a> {
     pub findings: &'a mut Findings,
     pub origins: &'a mut Origins,
     pub upstreams: &'a Upstreams,
+    pub zones: &'a RateZones,
+    /// Where names of files begin, and where those of the configuration itself do.
     pub prefix: &'a Path,
+    pub folder: &'a Path,
     /// What the locations inherit.
-    pub level: &'a Level,
-    /// Locations that have a name.
-    pub named: Vec<&'a Directive>,
-    /// The root of the server, as it is written.
-    pub root: Option<&'a str>,
+    pub level: Level,
+    pub server: &'a Directive,
+    pub server_name: &'a str,
+    /// Somewhere in the configuration responses are stored.
+    pub others_store: bool,
 }
 
-/// The root of a block, as it is written.
-pub fn root_of(block: &Directive) -> Option<&str> {
-    block.children().iter().find(|child| child.name == "root").map(|root| root.argument(0))
+/// A location, and what became of it.
+pub struct FoundLocation<'a> {
+    pub spot: Spot<'a>,
+    pub level: Level,
+    pub rulings: Rulings,
+    pub answer: AnsweredBy,
+    /// Lines of its route: who may ask, and what else holds beside who answers.
+    pub access: Vec<String>,
+    pub words: Vec<String>,
+    /// nginx alone asks for it.
+    pub is_internal: bool,
 }
 
-/// Names with a dot in front are forbidden, in one of the ways in which that is usually written.
-fn is_dotfile_guard(location: &Directive) -> bool {
-    let is_regex = location.argument(0).starts_with('~') && location.argument(1).starts_with("/\\.");
-    let forbids = |directive: &Directive| {
-        matches!((directive.name.as_str(), directive.argument(0)), ("deny", "all") | ("return", "403" | "404"))
-    };
-    is_regex && location.children().iter().any(forbids)
+/// Who answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnsweredBy {
+    /// Nobody: nginx keeps people out, or answers in a way that was not carried over.
+    Closed,
+    /// An origin, memcached or larder itself: the keys of the route.
+    Asks(Vec<String>),
+    /// The path at the origin is another one: what stands in place of the location's own, and the keys.
+    AsksElsewhere(String, Vec<String>),
+    /// Who is led to TLS.
+    ToTls,
+    /// This script, whatever is asked for.
+    Script(String),
+    Files,
+    /// The scripts of its root, which this origin runs.
+    Scripts(String),
 }
 
-/// Why a location that shows files as they are is none of its own.
-const AROUND: &str = "what it matches is answered by the route around it";
-
-/// The path of a location that has one.
-fn path_of(location: &Directive) -> Option<(&str, Kind)> {
-    match location.arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [path] if path.starts_with('/') => Some((path, Kind::Usual)),
-        ["^~", path] => Some((path, Kind::BeforeRegexes)),
-        ["=", path] => Some((path, Kind::Exact)),
-        _ => None,
+impl AnsweredBy {
+    /// What tells the answers of two routes apart.
+    pub fn key(&self) -> &str {
+        match self {
+            AnsweredBy::Closed => "closed",
+            AnsweredBy::Asks(lines) | AnsweredBy::AsksElsewhere(_, lines) => lines.first().map_or("", String::as_str),
+            AnsweredBy::ToTls => "to TLS",
+            AnsweredBy::Script(script) => script,
+            AnsweredBy::Files | AnsweredBy::Scripts(_) => "files",
+        }
     }
-}
 
-/// A route's path is held against a request as it was sent, a location's against what that means.
-fn is_path_of_route(path: &str) -> bool {
-    path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['?', '#', '%'])
+    /// Is somebody asked who takes a path as it was sent?
+    pub fn asks_others(&self) -> bool {
+        let is_origin = |lines: &[String]| lines.first().is_some_and(|line| !line.starts_with("re"));
+        match self {
+            AnsweredBy::Asks(lines) | AnsweredBy::AsksElsewhere(_, lines) => is_origin(lines),
+            AnsweredBy::Script(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// The key of a route that asks this origin.
-fn origin_line(name: &str) -> String {
+pub fn origin_line(name: &str) -> String {
     format!("origin = {}", quoted(name))
 }
 
-impl Tree<'_> {
-    /// All locations of a server but those that have a name.
-    pub fn read(&mut self, server: &Directive, locations: &[&Directive]) -> ServerAnswers {
-        let sources = nginx_guards::sources_run_by(server);
-        let sources = sources.and_then(|sources| ClosedPath::by_regex(sources.to_owned()));
-        let (mut carried, mut closed) = (Vec::new(), Vec::from_iter(sources));
-        let is_all = |location: &Directive| location.arguments == ["/"] || location.arguments == ["^~", "/"];
-        if !locations.iter().any(|location| is_all(location)) {
-            carried.push(self.files(server, "/", Kind::Usual, self.level.clone()));
-        }
-        let is_by_regex = |location: &&&Directive| nginx_guards::regex_of(location).is_some();
-        let (by_regex, by_path): (Vec<_>, Vec<_>) =
-            locations.iter().copied().partition(|location| is_by_regex(&location));
-        for block in by_path {
-            self.location(block, &mut carried, &mut closed);
-        }
-        let asks_others = carried.iter().any(Carried::asks_others);
-        for block in by_regex {
-            match nginx_guards::shows_plain_files(block, self.root) {
-                false => closed.push(self.close_by(block, self.root, self.level)),
-                true if asks_others => {
-                    carried.extend(self.shown_beside_others(block, self.root, self.level, &mut closed))
-                }
-                true => self.findings.leave(block, AROUND),
-            }
-        }
-        let hides_dotfiles = locations.iter().any(|location| is_dotfile_guard(location));
-        ServerAnswers { carried, closed, hides_dotfiles }
+impl<'a> Tree<'a> {
+    /// What a server's own rewriting makes of all requests.
+    pub fn rulings(&mut self) -> Rulings {
+        let level = self.level.clone();
+        let (server_name, default_type) = (self.server_name, level.default_type());
+        let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type };
+        nginx_rulings::read(self.server, &scope, self.findings)
     }
 
-    /// A location by a regex, or within another, is none of larder's: what it guards, or has answered by others, is closed on
-    /// the routes around it.
-    fn close_by(&mut self, block: &Directive, root: Option<&str>, outer: &Level) -> ClosedPath {
-        if let Some(origin) = self.origin_beside(block, outer) {
-            self.findings.note(
-                block,
-                "what it matches is asked of the same origin by the routes that ask that, and closed on others",
-            );
-            return nginx_guards::closed_by(block, root).of_origin(origin_line(&origin));
-        }
-        let closed = nginx_guards::closed_by(block, root);
-        match &closed {
-            _ if is_dotfile_guard(block) => {
-                let why = "what begins with a dot is hidden, but for /.well-known/, and closed where others answer";
-                self.findings.note(block, why);
-            }
-            closed if closed.closes("/") => {
+    /// All locations in nginx's order. `None`: nobody can tell which they are.
+    pub fn read(&mut self) -> Option<Vec<FoundLocation<'a>>> {
+        let order = LocationOrder::of(self.server);
+        if !order.unknown.is_empty() {
+            for location in &order.unknown {
                 self.findings
-                    .leave(block, "closed altogether: PCRE2 does not take its regex, or it matches everything");
+                    .leave(location, "the whole server is closed: PCRE2 does not take this, or nginx would not");
             }
-            _ => self.findings.leave(block, "closed (closed_paths): larder has no location by a regex"),
-        }
-        closed
-    }
-
-    /// The origin that a location by a regex asks, or one within another.
-    fn origin_beside(&mut self, block: &Directive, outer: &Level) -> Option<String> {
-        if !nginx_guards::asks_an_origin(block) {
             return None;
         }
-        let location = Location::read(block, "/", self.prefix, self.findings);
-        let level = location.level.within(outer);
-        self.origins.of(&location.proxy_pass?, "/", &level.proxy, self.findings)
+        Some(order.spots.into_iter().map(|spot| self.found(spot)).collect())
     }
 
-    /// A location that shows files as they are where another would be asked: the files are routes where a path can say which, and
-    /// nobody is asked for what it matches.
-    fn shown_beside_others(
-        &mut self,
-        block: &Directive,
-        root: Option<&str>,
-        outer: &Level,
-        closed: &mut Vec<ClosedPath>,
-    ) -> Vec<Carried> {
-        closed.push(nginx_guards::closed_by(block, root));
-        let (paths, kind) = match (nginx_guards::regex_of(block), path_of(block)) {
-            (Some(regex), _) => (prefixes_of(&regex).unwrap_or_default(), Kind::Usual),
-            (None, Some((path, kind))) => (vec![path.to_owned()], kind),
-            (None, None) => (Vec::new(), Kind::Usual),
-        };
-        let shown =
-            paths.first().map(|path| Location::read(block, path, self.prefix, self.findings).level.within(outer));
-        let Some(level) = shown.filter(|level| !level.hides_files()) else {
-            self.findings.leave(block, "closed: no path says which files it shows");
-            return Vec::new();
-        };
-        self.findings.note(block, "files of routes of their own; nobody else is asked for what it matches");
-        paths.iter().map(|path| Carried::of_files(path, kind, level.clone(), self.level)).collect()
-    }
-
-    /// A location by a path, with those within it.
-    fn location(&mut self, block: &Directive, carried: &mut Vec<Carried>, closed: &mut Vec<ClosedPath>) {
-        let Some((path, kind)) = path_of(block) else {
-            return self.findings.leave(block, "nginx would not take this location");
-        };
-        if !is_path_of_route(path) {
-            self.findings.leave(block, "closed: the path of a route cannot be this");
-            return closed.push(ClosedPath::by_path(path, kind == Kind::Exact));
+    fn found(&mut self, spot: Spot<'a>) -> FoundLocation<'a> {
+        let mut level = self.level.clone();
+        for block in &spot.blocks {
+            let path = spot.path.as_deref().filter(|_| Some(block) == spot.blocks.last());
+            level = self.level_of(block, path).within(&level);
         }
-        let location = Location::read(block, path, self.prefix, self.findings);
-        let level = location.level.clone().within(self.level);
-        let root = root_of(block).or(self.root);
-        let outer = self.outer_location(block, (path, kind), &location, &level);
-        let (mut closed_within, mut shown) = (Vec::new(), Vec::new());
-        for inner in block.children().iter().filter(|child| child.name == "location") {
-            match nginx_guards::shows_plain_files(inner, root) {
-                false => closed_within.push(self.close_by(inner, root, &level)),
-                true if outer.asks_others() => {
-                    shown.extend(self.shown_beside_others(inner, root, &level, &mut closed_within));
+        let none = Directive { block: Some(Vec::new()), ..self.server.clone() };
+        let block = spot.blocks.last().copied().unwrap_or(&none);
+        let asks_origin = block.children().iter().any(|child| child.name == "proxy_pass");
+        let scope_level = level.clone();
+        let (has_groups, name) = (spot.has_own_groups(), self.server_name);
+        let scope =
+            RulingScope { has_groups, asks_origin, server_name: name, default_type: scope_level.default_type() };
+        let rulings = nginx_rulings::read(block, &scope, self.findings);
+        let mut access = Vec::new();
+        let answer = self.answer(&spot, block, &level, &rulings, &mut access);
+        let words = self.words_of(&answer, &level);
+        let is_internal = nginx_guards::hides_from_outside(block).is_some();
+        FoundLocation { spot, level, rulings, answer, access, words, is_internal }
+    }
+
+    /// What stands in a location beside who answers and what is rewritten.
+    fn level_of(&mut self, block: &Directive, path: Option<&str>) -> Level {
+        let mut level = Level::default();
+        for directive in block.children() {
+            match directive.name.as_str() {
+                "location" | "proxy_pass" | "fastcgi_pass" | "memc_pass" | "memcached_pass" | "stub_status"
+                | "internal" => {}
+                "alias" => level.take_alias(directive, path, self.prefix, self.findings),
+                _ if nginx_rulings::is_of_rewriting(directive) => {}
+                _ if nginx_guards::is_guard(directive) => {
+                    self.findings.leave(directive, "closed: larder has no such guard, or does not answer so");
+                    level.close();
                 }
-                true => self.findings.leave(inner, AROUND),
+                _ if level.take(directive, self.prefix, self.findings) => {}
+                _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
-        carried.push(Carried { closed_within, ..outer });
-        carried.extend(shown.into_iter().filter(|shown| shown.path.starts_with(path)));
+        level
     }
 
-    /// A location without those within it.
-    fn outer_location(
+    fn answer(
         &mut self,
+        spot: &Spot<'_>,
         block: &Directive,
-        (path, kind): (&str, Kind),
-        location: &Location,
         level: &Level,
-    ) -> Carried {
-        if location.answered_otherwise {
-            let gives_way = block.children().iter().any(nginx_guards::leads_to_tls);
-            return Carried { answer: Answers::Nobody { gives_way }, ..Carried::closed(path, kind) };
-        }
-        match (kind, path.ends_with('/')) {
-            (Kind::Exact, _) => self.findings.note(block, "what lies beneath this path belongs to its route too"),
-            (_, false) => self.findings.note(block, "matches whole segments of a path, and no longer names"),
-            (_, true) => {}
-        }
-        if location.stub_status {
-            let answer = Answers::Numbers(location.status_lines());
-            return Carried { answer, ..Carried::closed(path, kind) };
-        }
-        let others = |lines| {
-            let (answer, pages) = (Answers::Others(lines), level.error_pages().to_vec());
-            Carried { answer, pages, ..Carried::closed(path, kind) }
-        };
-        if let Some(pass) = &location.proxy_pass {
-            let Some(origin) = self.origins.of(pass, path, &level.proxy, self.findings) else {
-                return Carried::closed(path, kind);
-            };
-            if path != "/" && path.ends_with('/') && kind != Kind::Exact {
-                self.findings.note(block, "the path without its last slash belongs to the route around it");
+        rulings: &Rulings,
+        access: &mut Vec<String>,
+    ) -> AnsweredBy {
+        if level.is_guarded() || spot.is_unsayable() {
+            if spot.is_unsayable() {
+                self.findings.leave(block, "closed: the path of a route cannot be this");
             }
-            return others(vec![origin_line(&origin)]);
+            return AnsweredBy::Closed;
         }
-        if let Some(pass) = &location.pass {
-            let Some(mut lines) = level.memcached.lines(pass, self.upstreams, self.findings) else {
-                return Carried::closed(path, kind);
+        match &rulings.rest {
+            Some(Ruling::Closed) => return AnsweredBy::Closed,
+            Some(Ruling::Answered(lines)) => return AnsweredBy::Asks(lines.clone()),
+            Some(Ruling::ToTls) => return AnsweredBy::ToTls,
+            Some(Ruling::Script(script)) => return AnsweredBy::Script(script.clone()),
+            Some(Ruling::Rewritten(_)) | None => {}
+        }
+        let handler = |name: &str| block.children().iter().find(|child| child.name == name);
+        // A script that nginx alone asks for answers in place of others.
+        if let (Some(internal), None) = (nginx_guards::hides_from_outside(block), handler("fastcgi_pass")) {
+            self.findings.leave(internal, "closed: larder does not ask itself");
+            return AnsweredBy::Closed;
+        }
+        if handler("stub_status").is_some_and(|status| status.argument(0) != "off") {
+            let from: Vec<String> = level.access.admitted().iter().map(|network| quoted(network)).collect();
+            return AnsweredBy::Asks(vec![
+                "stub_status = true".to_owned(),
+                format!("allow_from = [{}]", from.join(", ")),
+            ]);
+        }
+        let Some(lines) = level.access.lines(self.folder, self.zones, self.findings) else { return AnsweredBy::Closed };
+        *access = lines;
+        if let Some(pass) = handler("proxy_pass") {
+            return self.proxied(pass, spot, block, level, rulings);
+        }
+        if let Some(pass) = handler("fastcgi_pass") {
+            let pass = self.with_constants(pass, block);
+            return match level.scripts.runs(&pass, &level.root(self.prefix), self.origins, self.findings) {
+                Some(Runs::OfRoot { .. }) if level.hides_files() => AnsweredBy::Closed,
+                Some(Runs::OfRoot { origin }) => AnsweredBy::Scripts(origin),
+                Some(Runs::One { origin, .. }) => AnsweredBy::Asks(vec![origin_line(&origin)]),
+                None => AnsweredBy::Closed,
             };
-            lines.extend(level.type_lines());
-            return others(lines);
         }
-        self.files(block, path, kind, level.clone())
+        if let Some(pass) = handler("memc_pass").or(handler("memcached_pass")).and_then(Pass::read) {
+            let lines = level.memcached.lines(&pass, self.upstreams, self.findings);
+            let lines = lines.map(|lines| lines.into_iter().chain(level.type_lines()).collect());
+            return lines.map_or(AnsweredBy::Closed, AnsweredBy::Asks);
+        }
+        self.files(level)
+    }
+
+    fn proxied(
+        &mut self,
+        pass: &Directive,
+        spot: &Spot<'_>,
+        block: &Directive,
+        level: &Level,
+        rulings: &Rulings,
+    ) -> AnsweredBy {
+        let pass = self.with_constants(pass, block);
+        let Some(AskedOrigin { origin, replaced_by }) = self.origins.of(&pass, &level.proxy, self.findings) else {
+            return AnsweredBy::Closed;
+        };
+        let mut lines = vec![origin_line(&origin)];
+        if let Some(Ruling::Rewritten(target)) = &rulings.rest {
+            lines.push(format!("rewrite = {}", quoted(target)));
+            return AnsweredBy::Asks(lines);
+        }
+        let is_plain = |uri: &str| uri.starts_with('/') && !uri.contains(['$', '#', ' ']);
+        match (replaced_by, &spot.path) {
+            (None, _) => AnsweredBy::Asks(lines),
+            (Some(uri), Some(path)) if uri == *path => AnsweredBy::Asks(lines),
+            (Some(uri), Some(path)) if uri == "/" && path.len() > 1 && spot.matcher == Matcher::Path(path.clone()) => {
+                lines.push(format!("strip_prefix = {}", quoted(path.trim_end_matches('/'))));
+                AnsweredBy::Asks(lines)
+            }
+            (Some(uri), Some(_)) if is_plain(&uri) => AnsweredBy::AsksElsewhere(uri, lines),
+            _ => {
+                self.findings.leave(&pass, "closed: larder cannot say what the origin is asked for");
+                AnsweredBy::Closed
+            }
+        }
     }
 
     /// Files, or who is asked where there is none.
-    fn files(&mut self, block: &Directive, path: &str, kind: Kind, level: Level) -> Carried {
-        if let Some(origin) = level.named.as_deref().and_then(|name| self.named_origin(name, path, &level)) {
-            self.findings
-                .leave(block, "larder asks the origin for all of it: files beneath the root are not looked for first");
-            let answer = Answers::Others(vec![origin_line(&origin)]);
-            return Carried { answer, pages: level.error_pages().to_vec(), ..Carried::closed(path, kind) };
+    fn files(&mut self, level: &Level) -> AnsweredBy {
+        if let Some(named) = level.named.as_deref() {
+            let block =
+                self.server.children().iter().find(|child| child.name == "location" && child.argument(0) == named);
+            if let Some(origin) = block.and_then(|block| self.named_origin(block, level)) {
+                return AnsweredBy::Asks(vec![origin_line(&origin)]);
+            }
         }
-        if level.hides_files() {
-            return Carried::closed(path, kind);
-        }
-        Carried::of_files(path, kind, level, self.level)
+        if level.hides_files() { AnsweredBy::Closed } else { AnsweredBy::Files }
     }
 
-    /// Whom a location with a name asks, if it asks an origin and guards nothing.
-    fn named_origin(&mut self, name: &str, path: &str, level: &Level) -> Option<String> {
-        let block = self.named.iter().find(|block| block.argument(0) == name)?;
-        let location = Location::read(block, path, self.prefix, self.findings);
-        let pass = location.proxy_pass.filter(|_| !location.answered_otherwise)?;
-        let proxy = location.level.within(level).proxy;
-        self.origins.of(&pass, path, &proxy, self.findings)
+    /// Whom a location with a name asks over HTTP, if it does that and guards nothing.
+    fn named_origin(&mut self, block: &Directive, level: &Level) -> Option<String> {
+        let pass = block.children().iter().find(|child| child.name == "proxy_pass")?;
+        let own = self.level_of(block, None).within(level);
+        let scope = RulingScope { has_groups: false, asks_origin: true, server_name: "", default_type: "" };
+        let rulings = nginx_rulings::read(block, &scope, self.findings);
+        if own.is_guarded() || rulings.rest.is_some() || !rulings.cases.is_empty() {
+            return None;
+        }
+        let pass = self.with_constants(pass, block);
+        let asked = self.origins.of(&pass, &own.proxy, self.findings)?;
+        self.findings
+            .leave(block, "larder asks the origin for all of it: files beneath the root are not looked for first");
+        asked.replaced_by.is_none().then_some(asked.origin)
+    }
+
+    /// The script that a location with a name runs, and the origin that does where that is not its root's.
+    pub fn named_script(&mut self, level: &Level) -> Option<(String, Option<String>)> {
+        let named = level.named.as_deref()?;
+        let is_it = |child: &&Directive| child.name == "location" && child.argument(0) == named;
+        let block = self.server.children().iter().find(is_it)?;
+        let own = self.level_of(block, None).within(level);
+        if own.is_guarded() {
+            return None;
+        }
+        if let Some(pass) = block.children().iter().find(|child| child.name == "fastcgi_pass") {
+            let pass = self.with_constants(pass, block);
+            return match own.scripts.runs(&pass, &own.root(self.prefix), self.origins, self.findings)? {
+                Runs::One { origin, script } => Some((format!("/{script}"), Some(origin))),
+                Runs::OfRoot { .. } => None,
+            };
+        }
+        let scope = RulingScope { has_groups: false, asks_origin: false, server_name: "", default_type: "" };
+        let Rulings { cases, rest, .. } = nginx_rulings::read(block, &scope, self.findings);
+        let script = |ruling| match ruling {
+            Ruling::Script(script) => Some((script, None)),
+            _ => None,
+        };
+        rest.and_then(script).or_else(|| cases.into_iter().find_map(|case| script(case.ruling)))
+    }
+
+    /// With what variables stand for that are set once, to a text without others.
+    pub fn with_constants(&self, pass: &Directive, block: &Directive) -> Directive {
+        let sets = self.server.children().iter().chain(block.children()).filter(|child| child.name == "set");
+        let mut known: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        for set in sets {
+            let value =
+                Some(set.argument(1)).filter(|value| !value.contains('$') && !known.contains_key(set.argument(0)));
+            known.insert(set.argument(0), value);
+        }
+        let mut pass = pass.clone();
+        for word in &mut pass.arguments {
+            // The longest name first: `$app_port` is not `$app` with more behind it.
+            for (name, value) in known.iter().rev() {
+                if let Some(value) = value {
+                    let braced = format!("${{{}}}", name.trim_start_matches('$'));
+                    *word = word.replace(&braced, value).replace(name, value);
+                }
+            }
+        }
+        pass
+    }
+
+    /// What of a route holds beside who answers and who may ask.
+    fn words_of(&mut self, answer: &AnsweredBy, level: &Level) -> Vec<String> {
+        let mut words = Vec::new();
+        match answer {
+            AnsweredBy::Closed | AnsweredBy::ToTls => return words,
+            AnsweredBy::Asks(_) | AnsweredBy::AsksElsewhere(..) if answer.asks_others() => {
+                words.extend(level.proxy.route_lines(self.findings));
+                words.extend(level.caching.route_lines(self.others_store, self.findings));
+            }
+            AnsweredBy::Scripts(_) | AnsweredBy::Script(_) => {
+                words.extend(level.caching.route_lines(self.others_store, self.findings));
+            }
+            _ => {}
+        }
+        let is_files = matches!(answer, AnsweredBy::Files | AnsweredBy::Scripts(_));
+        words.extend(level.fields.lines(is_files, self.findings));
+        words
     }
 }

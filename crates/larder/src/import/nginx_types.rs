@@ -61,6 +61,11 @@ impl Types {
         self.by_extension = Some(types.collect());
     }
 
+    /// Of a text that is answered with.
+    pub fn default_type(&self) -> &str {
+        self.default_type.as_deref().unwrap_or(DEFAULT_TYPE)
+    }
+
     fn charset(&self) -> Option<&str> {
         self.charset.as_deref().filter(|name| *name != "off" && !name.contains('$'))
     }

@@ -1,25 +1,29 @@
-//! `proxy_pass` and `upstream` of nginx as `[origin.NAME]`: to whom a location's requests go, and what Host they say.
+//! `proxy_pass`, `fastcgi_pass` and `upstream` of nginx as `[origin.NAME]`: to whom a location's requests go, and which fields they
+//! have.
 //!
-//! What larder's routes cannot say (another path at the origin, TLS, names with variables) is no origin here, and its
-//! location stays shut. It knows no routes.
+//! What larder cannot ask (names with variables) is no origin here, and its location stays shut. It knows no routes.
 
 use std::path::Path;
 
 use message::{Authority, Scheme};
+use proxy::settings::FieldTemplate;
 
-use crate::addresses::parse_origin;
+use crate::addresses::{parse_fastcgi, parse_origin};
+use crate::config::may_be_set_in_requests;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_fields::inline_table;
 use crate::limits::ORIGIN_WEIGHT_MAX;
 
 /// What `proxy_*` directives say at one level. Header lines are inherited all together or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyLevel {
     headers: Option<Vec<Directive>>,
+    verifies: Option<bool>,
 }
 
 /// How proxying is done, and not what is answered.
-const NEEDS_NOTHING: [&str; 12] = [
+const NEEDS_NOTHING: [&str; 18] = [
     "proxy_http_version",
     "proxy_buffering",
     "proxy_request_buffering",
@@ -32,25 +36,46 @@ const NEEDS_NOTHING: [&str; 12] = [
     "proxy_headers_hash_max_size",
     "proxy_headers_hash_bucket_size",
     "proxy_ignore_client_abort",
+    "proxy_force_ranges",
+    "proxy_pass_request_body",
+    "proxy_pass_request_headers",
+    "proxy_ssl_server_name",
+    "proxy_ssl_session_reuse",
+    "proxy_ssl_protocols",
 ];
 
 /// Fields that larder writes by itself, or that belong to a connection.
-const WRITTEN_ANYWAY: [&str; 6] =
-    ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "connection", "upgrade", "accept-encoding"];
+const WRITTEN_ANYWAY: [&str; 10] = [
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "forwarded",
+    "connection",
+    "upgrade",
+    "accept-encoding",
+    "range",
+    "if-range",
+];
 
 impl ProxyLevel {
     pub fn within(self, outer: &ProxyLevel) -> ProxyLevel {
-        ProxyLevel { headers: self.headers.or_else(|| outer.headers.clone()) }
+        ProxyLevel {
+            headers: self.headers.or_else(|| outer.headers.clone()),
+            verifies: self.verifies.or(outer.verifies),
+        }
     }
 
     /// Takes a directive in that may stand at any level. False: it is another one.
     pub fn take(&mut self, directive: &Directive, findings: &mut Findings) -> bool {
         match directive.name.as_str() {
             "proxy_set_header" => self.headers.get_or_insert_default().push(directive.clone()),
+            "proxy_ssl_verify" => self.verifies = Some(directive.argument(0) == "on"),
             "proxy_redirect" if directive.argument(0) == "off" => findings.note(directive, "larder does so by itself"),
             "proxy_intercept_errors" if directive.argument(0) == "off" => {
                 findings.note(directive, "larder does so by itself")
             }
+            "proxy_pass_request_body" | "proxy_pass_request_headers" if directive.argument(0) == "off" => return false,
             name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "larder does so by itself"),
             _ => return false,
         }
@@ -58,21 +83,48 @@ impl ProxyLevel {
     }
 
     /// The Host that an origin gets: `None` for the client's own.
-    fn host(&self, of_origin: &str, findings: &mut Findings) -> Option<String> {
+    fn host(&self, of_origin: &str) -> Option<String> {
         let mut host = Some(of_origin.to_owned());
-        for line in self.headers.iter().flatten() {
-            let (name, value) = (line.argument(0).to_lowercase(), line.argument(1));
-            match (name.as_str(), value) {
-                ("host", "$host" | "$http_host") => host = None,
-                ("host", "$proxy_host") => host = Some(of_origin.to_owned()),
-                ("host", value) if !value.contains('$') => host = Some(value.to_owned()),
-                (name, _) if WRITTEN_ANYWAY.contains(&name) => {
-                    findings.note(line, "larder writes this field by itself");
-                }
-                _ => findings.leave(line, "a field that larder does not write"),
+        for line in self.headers.iter().flatten().filter(|line| line.argument(0).eq_ignore_ascii_case("host")) {
+            match line.argument(1) {
+                "$host" | "$http_host" | "$host:$server_port" | "$http_host:$server_port" => host = None,
+                "$proxy_host" => host = Some(of_origin.to_owned()),
+                value if !value.contains('$') => host = Some(value.to_owned()),
+                _ => {}
             }
         }
         host
+    }
+
+    /// The lines of a route that say which fields its origin gets.
+    pub fn route_lines(&self, findings: &mut Findings) -> Vec<String> {
+        let (mut set, mut removed): (Vec<(String, String)>, Vec<String>) = (Vec::new(), Vec::new());
+        for line in self.headers.iter().flatten() {
+            let (name, value) = (line.argument(0), line.argument(1));
+            let value = value.replace("$server_name", "$host");
+            match name.to_lowercase().as_str() {
+                "host" if matches!(&*value, "$host" | "$http_host" | "$proxy_host" | "$host:$server_port") => {}
+                "host" if !value.contains('$') => {}
+                lower if WRITTEN_ANYWAY.contains(&lower) => findings.note(line, "larder writes this field by itself"),
+                lower if !may_be_set_in_requests(lower) => findings.leave(line, "a field that larder does not write"),
+                _ if set.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) => {
+                    findings.leave(line, "a route says a field once");
+                }
+                _ if value.is_empty() => removed.push(quoted(name)),
+                _ if FieldTemplate::parse(&value).is_ok_and(|value| !value.has_groups()) => {
+                    set.push((name.to_owned(), value));
+                }
+                _ => findings.leave(line, "a variable that a field of a request cannot have"),
+            }
+        }
+        let mut tables = Vec::new();
+        if !set.is_empty() {
+            tables.push(format!("set = {}", inline_table(&set)));
+        }
+        if !removed.is_empty() {
+            tables.push(format!("remove = [{}]", removed.join(", ")));
+        }
+        if tables.is_empty() { Vec::new() } else { vec![format!("request_headers = {{ {} }}", tables.join(", "))] }
     }
 }
 
@@ -80,14 +132,14 @@ impl ProxyLevel {
 #[derive(Debug, Default)]
 pub struct Origins {
     upstreams: Vec<Directive>,
-    made: Vec<Made>,
+    made: Vec<MadeOrigin>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Made {
+struct MadeOrigin {
     name: String,
-    served: Served,
-    host: Option<String>,
+    /// The keys of its section.
+    lines: Vec<String>,
 }
 
 /// Who is asked, and by which rule.
@@ -99,30 +151,39 @@ struct Served {
     balance: Vec<String>,
 }
 
+/// An origin for a `proxy_pass`, and what becomes of the path there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AskedOrigin {
+    pub origin: String,
+    /// What stands in place of the location's own path.
+    pub replaced_by: Option<String>,
+}
+
 impl Origins {
     pub fn know(&mut self, upstream: &Directive) {
         self.upstreams.push(upstream.clone());
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.made.is_empty()
+    fn upstream(&self, name: &str) -> Option<Directive> {
+        self.upstreams.iter().find(|upstream| upstream.argument(0) == name).cloned()
     }
 
-    /// The name of the origin for this `proxy_pass` in a location with this path. `None`: it cannot be one, which has been
-    /// said.
-    pub fn of(&mut self, pass: &Directive, path: &str, level: &ProxyLevel, findings: &mut Findings) -> Option<String> {
-        let Some((authority, uri)) = target(pass.argument(0)) else {
-            findings.leave(pass, "closed: an origin must be http, with a name without variables");
+    /// The origin for this `proxy_pass`, whose variables have been put in. `None`: it cannot be one, which has been said.
+    pub fn of(&mut self, pass: &Directive, level: &ProxyLevel, findings: &mut Findings) -> Option<AskedOrigin> {
+        let Some(target) = ProxyTarget::read(pass.argument(0)) else {
+            findings.leave(pass, "closed: an origin must be http or https, with a name without variables");
             return None;
         };
-        if uri.is_some_and(|uri| uri != path) {
-            findings.leave(pass, "closed: larder sends an origin the path that the client asked for");
-            return None;
-        }
-        let upstream = self.upstreams.iter().find(|upstream| upstream.argument(0) == authority).cloned();
-        let (served, of_origin) = match &upstream {
-            Some(upstream) => (served_by(upstream, findings), authority.clone()),
-            None => (Served { urls: vec![format!("http://{authority}")], ..Served::default() }, host_of(&authority)),
+        let ProxyTarget { is_tls, authority, uri } = target;
+        let scheme = if is_tls { "https" } else { "http" };
+        let (served, of_origin) = match self.upstream(&authority) {
+            Some(upstream) => (served_by(&upstream, scheme, findings), authority.clone()),
+            None if authority.starts_with("unix:") => {
+                (Served { urls: vec![authority.clone()], ..Served::default() }, "localhost".to_owned())
+            }
+            None => {
+                (Served { urls: vec![format!("{scheme}://{authority}")], ..Served::default() }, host_of(&authority))
+            }
         };
         let is_url = |url: &String| parse_origin(url.split_once(' ').map_or(url, |(url, _)| url)).is_ok();
         if served.urls.is_empty() || !served.urls.iter().all(is_url) {
@@ -130,64 +191,113 @@ impl Origins {
             return None;
         }
         findings.note(pass, "what an origin lets be stored is stored; nginx stores nothing without proxy_cache");
-        let host = level.host(&of_origin, findings);
+        let host = level.host(&of_origin);
         let is_said = |host: &String| Authority::parse(host.as_bytes(), Scheme::Http).is_some();
         if host.as_ref().is_some_and(|host| !is_said(host)) {
-            findings.leave(pass, "this is not a valid Host: set host in [origin.NAME], or pass on the client's");
+            findings.leave(pass, "closed: this is no valid Host: set host in [origin.NAME], or pass on the client's");
             return None;
         }
         if host.is_some() {
             findings.note(pass, "a redirect that names the origin is passed on as it is");
         }
-        Some(self.named(authority, served, host))
+        let urls: Vec<String> = served.urls.iter().map(|url| quoted(url)).collect();
+        let mut lines = vec![format!("urls = [{}]", urls.join(", "))];
+        lines.extend(host.map(|host| format!("host = {}", quoted(&host))));
+        if is_tls && level.verifies != Some(true) {
+            lines.push("tls = { verify = false }".to_owned());
+            findings.note(pass, "as with nginx nobody looks at its certificate: take out verify = false if it has one");
+        }
+        lines.extend(served.balance);
+        Some(AskedOrigin { origin: self.named(authority.trim_start_matches("unix:"), lines), replaced_by: uri })
     }
 
-    /// One of its own for each Host, by the name that it has in nginx if that is free.
-    fn named(&mut self, authority: String, served: Served, host: Option<String>) -> String {
-        if let Some(known) = self.made.iter().find(|made| made.served == served && made.host == host) {
+    /// The application behind a `fastcgi_pass`, with these keys besides. `None`: it cannot be asked, which has been said.
+    pub fn of_application(&mut self, pass: &Directive, keys: Vec<String>, findings: &mut Findings) -> Option<String> {
+        let target = pass.argument(0);
+        let servers: Vec<String> = match self.upstream(target) {
+            Some(upstream) => {
+                let servers = upstream.children().iter().filter(|child| child.name == "server");
+                servers.map(|server| server.argument(0).to_owned()).collect()
+            }
+            None => vec![target.to_owned()],
+        };
+        if servers.is_empty() || servers.iter().any(|server| parse_fastcgi(server).is_err()) {
+            findings.leave(pass, "closed: an application is unix:/PATH or HOST:PORT");
+            return None;
+        }
+        let servers: Vec<String> = servers.iter().map(|server| quoted(server)).collect();
+        let mut lines = vec![format!("fastcgi = [{}]", servers.join(", "))];
+        lines.extend(keys);
+        let name = if self.upstream(target).is_some() { target } else { "php" };
+        Some(self.named(name, lines))
+    }
+
+    /// One of its own for all that is said of it, by the name that it has in nginx if that is free.
+    fn named(&mut self, wanted: &str, lines: Vec<String>) -> String {
+        if let Some(known) = self.made.iter().find(|made| made.lines == lines) {
             return known.name.clone();
         }
-        let names = (1..).map(|n| if n == 1 { authority.clone() } else { format!("{authority}-{n}") });
+        let names = (1..).map(|n| if n == 1 { wanted.to_owned() } else { format!("{wanted}-{n}") });
         let is_free = |name: &String| !self.made.iter().any(|made| made.name == *name);
         let name = names.into_iter().find(is_free).expect("there are more names than origins");
-        self.made.push(Made { name: name.clone(), served, host });
+        self.made.push(MadeOrigin { name: name.clone(), lines });
         name
     }
 
     /// The sections.
     pub fn write(&self, out: &mut String) {
-        for Made { name, served, host } in &self.made {
-            let urls: Vec<String> = served.urls.iter().map(|url| quoted(url)).collect();
-            out.push_str(&format!("\n[origin.{}]\nurls = [{}]\n", quoted(name), urls.join(", ")));
-            if let Some(host) = host {
-                out.push_str(&format!("host = {}\n", quoted(host)));
-            }
-            served.balance.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+        for MadeOrigin { name, lines } in &self.made {
+            out.push_str(&format!("\n[origin.{}]\n{}\n", quoted(name), lines.join("\n")));
         }
     }
 }
 
-/// `http://AUTHORITY[URI]`; a socket is `http://unix:/path:URI`, which is left to others.
-fn target(written: &str) -> Option<(String, Option<&str>)> {
-    let rest = written.strip_prefix("http://").filter(|rest| !rest.contains('$') && !rest.starts_with("unix:"))?;
-    let (authority, uri) = match rest.find('/') {
-        Some(at) => (&rest[..at], Some(&rest[at..])),
-        None => (rest, None),
-    };
-    (!authority.is_empty()).then(|| (authority.to_owned(), uri))
+/// What stands behind `proxy_pass`.
+struct ProxyTarget {
+    is_tls: bool,
+    /// Or `unix:/path`.
+    authority: String,
+    uri: Option<String>,
+}
+
+impl ProxyTarget {
+    /// `http://AUTHORITY[URI]`; a socket is `http://unix:/path[:URI]`.
+    fn read(written: &str) -> Option<ProxyTarget> {
+        let (is_tls, rest) = match written.strip_prefix("https://") {
+            Some(rest) => (true, rest),
+            None => (false, written.strip_prefix("http://")?),
+        };
+        // Where a variable says what is asked for, it is what the client asked for.
+        let rest = rest.strip_suffix("$request_uri").unwrap_or(rest);
+        if rest.contains('$') {
+            return None;
+        }
+        let (authority, uri) = match rest.strip_prefix("unix:") {
+            Some(socket) => {
+                let (path, uri) = socket.split_once(':').map_or((socket, None), |(path, uri)| (path, Some(uri)));
+                (format!("unix:{path}"), uri)
+            }
+            None => match rest.find('/') {
+                Some(at) => (rest[..at].to_owned(), Some(&rest[at..])),
+                None => (rest.to_owned(), None),
+            },
+        };
+        let uri = uri.map(str::to_owned).filter(|uri| !uri.is_empty());
+        (!authority.is_empty()).then_some(ProxyTarget { is_tls, authority, uri })
+    }
 }
 
 /// `$proxy_host`: the usual port is left out.
 fn host_of(authority: &str) -> String {
-    authority.strip_suffix(":80").unwrap_or(authority).to_owned()
+    authority.strip_suffix(":80").or(authority.strip_suffix(":443")).unwrap_or(authority).to_owned()
 }
 
 /// The servers of a group, and how they share what is asked.
-fn served_by(upstream: &Directive, findings: &mut Findings) -> Served {
+fn served_by(upstream: &Directive, scheme: &str, findings: &mut Findings) -> Served {
     let mut served = Served::default();
     for directive in upstream.children() {
         match (directive.name.as_str(), directive.argument(0)) {
-            ("server", _) => served.urls.extend(url_of(directive, findings)),
+            ("server", _) => served.urls.extend(url_of(directive, scheme, findings)),
             ("keepalive" | "keepalive_requests" | "keepalive_timeout" | "zone", _) => {
                 findings.note(directive, "larder does so by itself");
             }
@@ -228,7 +338,7 @@ fn hash_key(written: &str) -> Option<String> {
     }
 }
 
-fn url_of(server: &Directive, findings: &mut Findings) -> Option<String> {
+fn url_of(server: &Directive, scheme: &str, findings: &mut Findings) -> Option<String> {
     let address = server.argument(0);
     let mut share = String::new();
     for option in &server.arguments[1.min(server.arguments.len())..] {
@@ -242,6 +352,7 @@ fn url_of(server: &Directive, findings: &mut Findings) -> Option<String> {
             ("weight", weight) if weight.parse().is_ok_and(|weight: u32| (1..=ORIGIN_WEIGHT_MAX).contains(&weight)) => {
                 share.push_str(&format!(" weight={weight}"));
             }
+            ("resolve", _) => findings.note(server, "larder asks for names anew by itself"),
             ("max_fails" | "fail_timeout", _) => {
                 findings.note(server, "ejection_failures and ejection_time of [origin.NAME] say this");
             }
@@ -250,7 +361,7 @@ fn url_of(server: &Directive, findings: &mut Findings) -> Option<String> {
     }
     Some(match address.strip_prefix("unix:") {
         Some(path) if Path::new(path).is_absolute() => format!("{address}{share}"),
-        _ => format!("http://{address}{share}"),
+        _ => format!("{scheme}://{address}{share}"),
     })
 }
 
@@ -260,17 +371,18 @@ mod tests {
     use crate::import::nginx_conf::directive;
 
     /// What becomes of a `proxy_pass` in a location: the sections, and how much is left.
-    fn check(path: &str, pass: &str, headers: &[&str], upstream: &[&str], expect: Option<&str>, left: usize) {
+    fn check(pass: &str, headers: &[&str], upstream: &[&str], expect: Option<&str>, left: usize) {
         let (mut origins, mut level, mut findings) = (Origins::default(), ProxyLevel::default(), Findings::default());
         let block = upstream.iter().map(|line| directive(line)).collect();
         origins.know(&Directive { block: Some(block), ..directive("upstream app") });
         for header in headers {
             assert!(level.take(&directive(&format!("proxy_set_header {header}")), &mut findings));
         }
-        let name = origins.of(&directive(&format!("proxy_pass {pass}")), path, &level, &mut findings);
+        let asked = origins.of(&directive(&format!("proxy_pass {pass}")), &level, &mut findings);
+        level.route_lines(&mut findings);
         let mut text = String::new();
         origins.write(&mut text);
-        assert_eq!(name.map(|_| text.trim_start()), expect, "{pass}");
+        assert_eq!(asked.map(|_| text.trim_start()), expect, "{pass}");
         assert_eq!(findings.left_count(), left, "{pass}: {findings:?}");
     }
 
@@ -278,19 +390,19 @@ mod tests {
     fn an_upstream_is_an_origin() {
         let two = ["server 10.0.0.1:3000", "server unix:/run/b.sock max_fails=2", "keepalive 16"];
         let app = "[origin.\"app\"]\nurls = [\"http://10.0.0.1:3000\", \"unix:/run/b.sock\"]\n";
-        check("/", "http://app", &["Host $host"], &two, Some(app), 0);
-        check("/", "http://app", &[], &two, Some(&format!("{app}host = \"app\"\n")), 0);
+        check("http://app", &["Host $host"], &two, Some(app), 0);
+        check("http://app", &[], &two, Some(&format!("{app}host = \"app\"\n")), 0);
         let direct = "[origin.\"10.0.0.9:80\"]\nurls = [\"http://10.0.0.9:80\"]\nhost = \"10.0.0.9\"\n";
-        check("/", "http://10.0.0.9:80", &[], &[], Some(direct), 0);
+        check("http://10.0.0.9:80", &[], &[], Some(direct), 0);
         let direct = "[origin.\"a.test:81\"]\nurls = [\"http://a.test:81\"]\nhost = \"b.test\"\n";
-        check("/", "http://a.test:81", &["Host b.test"], &[], Some(direct), 0);
+        check("http://a.test:81", &["Host b.test"], &[], Some(direct), 0);
     }
 
     #[test]
     fn servers_share_what_is_asked_as_they_do_in_nginx() {
         let check = |lines: &[&str], urls: &str, balance: &str| {
             let app = format!("[origin.\"app\"]\nurls = [{urls}]\n{balance}");
-            check("/", "http://app", &["Host $host"], lines, Some(&app), 0);
+            check("http://app", &["Host $host"], lines, Some(&app), 0);
             assert!(crate::config::read(&app).is_ok(), "{app}");
         };
         let weighed = ["server 10.0.0.1 weight=3", "server unix:/run/b.sock backup", "least_conn"];
@@ -309,21 +421,68 @@ mod tests {
     }
 
     #[test]
+    fn sockets_tls_and_other_paths_are_asked() {
+        let asked = |pass: &str| {
+            let mut origins = Origins::default();
+            let asked = origins.of(&directive(pass), &ProxyLevel::default(), &mut Findings::default());
+            let mut text = String::new();
+            origins.write(&mut text);
+            assert!(crate::config::read(&format!("{text}[[route]]\nrespond = \"\"\n")).is_ok(), "{text}");
+            (asked.and_then(|asked| asked.replaced_by), text.trim_start().to_owned())
+        };
+        let socket = "[origin.\"/run/a.sock\"]\nurls = [\"unix:/run/a.sock\"]\nhost = \"localhost\"\n";
+        assert_eq!(asked("proxy_pass http://unix:/run/a.sock"), (None, socket.to_owned()));
+        assert_eq!(asked("proxy_pass http://unix:/run/a.sock:/x/"), (Some("/x/".to_owned()), socket.to_owned()));
+        let tls = "[origin.\"a.test\"]\nurls = [\"https://a.test\"]\nhost = \"a.test\"\ntls = { verify = false }\n";
+        assert_eq!(asked("proxy_pass https://a.test/other/"), (Some("/other/".to_owned()), tls.to_owned()));
+        let as_asked = "proxy_pass https://a.test$request_uri";
+        assert_eq!(asked(as_asked), (None, tls.to_owned()));
+    }
+
+    #[test]
+    fn fields_of_requests_are_words_of_the_route() {
+        let (mut level, mut findings) = (ProxyLevel::default(), Findings::default());
+        for line in ["X-Tenant a", "X-Host $http_host", "Cookie \"\"", "X-Forwarded-Proto https", "Host $host"] {
+            let mut line = directive(&format!("proxy_set_header {line}"));
+            line.arguments.iter_mut().for_each(|word| *word = word.replace('"', ""));
+            assert!(level.take(&line, &mut findings));
+        }
+        let line =
+            "request_headers = { set = { \"X-Tenant\" = \"a\", \"X-Host\" = \"$http_host\" }, remove = [\"Cookie\"] }";
+        assert_eq!(level.route_lines(&mut findings), [line]);
+        assert_eq!(findings.left_count(), 0);
+    }
+
+    #[test]
+    fn applications_are_asked_over_fastcgi() {
+        let (mut origins, mut findings) = (Origins::default(), Findings::default());
+        origins.know(&Directive { block: Some(vec![directive("server app:9000")]), ..directive("upstream fpm") });
+        let mut of = |pass: &str, keys: &[&str]| {
+            let keys = keys.iter().map(|&key| key.to_owned()).collect();
+            origins.of_application(&directive(pass), keys, &mut findings)
+        };
+        assert_eq!(of("fastcgi_pass fpm", &[]).as_deref(), Some("fpm"));
+        assert_eq!(of("fastcgi_pass unix:/run/php.sock", &[]).as_deref(), Some("php"));
+        assert_eq!(of("fastcgi_pass unix:/run/php.sock", &["index = \"a.php\""]).as_deref(), Some("php-2"));
+        assert_eq!(of("fastcgi_pass $app", &[]), None);
+        let mut text = String::new();
+        origins.write(&mut text);
+        assert!(text.starts_with("\n[origin.\"fpm\"]\nfastcgi = [\"app:9000\"]\n"), "{text}");
+    }
+
+    #[test]
     fn what_is_otherwise_is_left() {
         let one = ["server 10.0.0.1:3000"];
         let app = "[origin.\"app\"]\nurls = [\"http://10.0.0.1:3000\"]\n";
-        // The same path there as here, or none.
-        check("/api/", "http://app/api/", &["Host $host"], &one, Some(app), 0);
-        check("/", "http://app/", &["Host $host"], &one, Some(app), 0);
-        check("/api/", "http://app/", &["Host $host"], &one, None, 1);
-        for pass in ["https://app", "http://$backend", "http://unix:/run/a.sock", "app", "http://"] {
-            check("/", pass, &[], &one, None, 1);
+        for pass in ["http://$backend", "app", "http://", "ftp://app"] {
+            check(pass, &[], &one, None, 1);
         }
-        check("/", "http://app", &["Host $host", "X-Real-IP $remote_addr"], &one, Some(app), 1);
-        check("/", "http://app", &["Host $host", "X-Forwarded-For $proxy_add_x_forwarded_for"], &one, Some(app), 0);
+        check("http://app", &["Host $host", "X-Real-IP $remote_addr"], &one, Some(app), 1);
+        check("http://app", &["Host $host", "X-User $geoip_city"], &one, Some(app), 1);
+        check("http://app", &["Host $host", "X-Forwarded-For $proxy_add_x_forwarded_for"], &one, Some(app), 0);
         // Balanced otherwise.
         let others = ["server 10.0.0.1:3000 max_conns=3", "least_time header", "hash $scheme$request_uri"];
-        check("/", "http://app", &["Host $host"], &others, Some(app), 3);
-        check("/", "http://app", &[], &["server a down"], None, 1);
+        check("http://app", &["Host $host"], &others, Some(app), 3);
+        check("http://app", &[], &["server a down"], None, 1);
     }
 }

@@ -112,10 +112,7 @@ http {
         let mut import = Command::new(env!("CARGO_BIN_EXE_larder"));
         let done = import.args(["import", "-o"]).arg(&toml).arg(&conf).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
-        let left: Vec<&str> = said.lines().filter(|line| line.contains(": not carried over: ")).collect();
-        assert_eq!((done.status.code(), left.len()), (Some(1), 2), "{said}");
-        let is_left = |what: &str| left.iter().any(|line| line.contains(what));
-        assert!(is_left("proxy_pass http://app/elsewhere/") && is_left("location /secret/"), "{said}");
+        assert!(done.status.success() && !said.contains(": not carried over: "), "{said}");
         let (_nginx, _larder, ours) = start(&folder, theirs, &conf, &toml);
 
         for (line, body) in [
@@ -130,6 +127,7 @@ http {
             ("GET /direct/a?b", ""),
             ("GET /fixed/a", ""),
             ("GET /gone/a", ""),
+            ("GET /moved/a?b", ""),
             ("GET /none", ""),
         ] {
             let (of_nginx, of_larder) = (ask(theirs, line, body), ask(ours, line, body));
@@ -146,7 +144,6 @@ http {
             stream.read_exact(&mut status).unwrap();
             assert_eq!(&status[9..], b"413");
         }
-        assert_eq!(ask(ours, "GET /moved/a", "").0, "403");
         assert_eq!(
             (ask(theirs, "GET /secret/a", "").0, ask(ours, "GET /secret/a", "").0),
             ("403".into(), "403".into())

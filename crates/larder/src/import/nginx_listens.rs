@@ -1,0 +1,318 @@
+//! Where nginx listens, and by which certificates, as `[[listen]]`. Routes know no listeners: what is answered at one is
+//! answered at all, so servers that listen elsewhere than the first one are none of the same site.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::import::import_findings::{Findings, quoted};
+use crate::import::nginx_conf::Directive;
+
+/// The usual ports of http and https: a site has both.
+const WEB_PORTS: [&str; 2] = ["80", "443"];
+
+/// What is said of a server's TLS, by names of directives: larder's own choice is as good, or says it otherwise.
+const OF_TLS: [&str; 14] = [
+    "ssl",
+    "ssl_ciphers",
+    "ssl_prefer_server_ciphers",
+    "ssl_session_cache",
+    "ssl_session_timeout",
+    "ssl_session_tickets",
+    "ssl_session_ticket_key",
+    "ssl_dhparam",
+    "ssl_ecdh_curve",
+    "ssl_buffer_size",
+    "ssl_early_data",
+    "ssl_conf_command",
+    "http2",
+    "ssl_reject_handshake",
+];
+
+/// The listeners of a configuration.
+#[derive(Default)]
+pub struct Listens {
+    /// Where the first server listens.
+    first: Option<BTreeSet<String>>,
+    plain: Vec<String>,
+    secure: Vec<SecureListen>,
+    /// Plain ones from which everything is led to TLS.
+    redirecting: Vec<String>,
+}
+
+struct SecureListen {
+    address: String,
+    certificates: Vec<(PathBuf, PathBuf)>,
+    only_newest: bool,
+}
+
+/// What one server says of it.
+#[derive(Clone, Debug, Default)]
+pub struct ServerListens {
+    plain: Vec<String>,
+    secure: Vec<String>,
+    pub is_default: bool,
+    certificates: Vec<Directive>,
+    keys: Vec<Directive>,
+    only_newest: bool,
+}
+
+impl ServerListens {
+    /// Takes a directive in. False: it is another one.
+    pub fn take(&mut self, directive: &Directive, findings: &mut Findings) -> bool {
+        match directive.name.as_str() {
+            "listen" => {
+                self.is_default |= directive.arguments.iter().any(|word| word == "default_server" || word == "default");
+                self.listen(directive, findings);
+            }
+            "ssl_certificate" => self.certificates.push(directive.clone()),
+            "ssl_certificate_key" => self.keys.push(directive.clone()),
+            "ssl_protocols" => {
+                self.only_newest = directive.arguments == ["TLSv1.3"];
+                findings.note(directive, "larder speaks TLS 1.2 and 1.3");
+            }
+            "ssl_verify_client" => return false,
+            name if OF_TLS.contains(&name) || name.starts_with("ssl_stapling") || name.starts_with("http3") => {
+                findings.note(directive, "larder does so by itself, or has no need of it");
+            }
+            "ssl_trusted_certificate" | "quic_retry" => findings.note(directive, "larder has no need of it"),
+            _ => return false,
+        }
+        true
+    }
+
+    fn listen(&mut self, directive: &Directive, findings: &mut Findings) {
+        let first = directive.argument(0);
+        let has = |name: &str| directive.arguments.iter().any(|word| word == name);
+        if has("quic") {
+            return findings.note(directive, "larder speaks no HTTP/3 yet");
+        }
+        if has("proxy_protocol") {
+            findings
+                .leave(directive, "say proxy_protocol of the [[listen]], and trusted_proxies, for who is behind it");
+        }
+        let address = match first {
+            unix if unix.starts_with("unix:") => unix.to_owned(),
+            port if port.bytes().all(|b| b.is_ascii_digit()) => format!("*:{port}"),
+            address if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
+                first.to_owned()
+            }
+            _ => format!("{first}:80"),
+        };
+        // Every address of a port is one listener.
+        let address = address.strip_prefix("[::]:").map(|port| format!("*:{port}")).unwrap_or(address);
+        let to =
+            if has("ssl") || has("http2") && address.ends_with(":443") { &mut self.secure } else { &mut self.plain };
+        if !to.contains(&address) {
+            to.push(address);
+        }
+    }
+
+    /// As older files say it: for all that a server listens to.
+    pub fn all_secure(&mut self) {
+        self.secure.append(&mut self.plain);
+    }
+
+    pub fn is_secure(&self) -> bool {
+        !self.secure.is_empty()
+    }
+
+    pub fn is_plain_alone(&self) -> bool {
+        self.secure.is_empty()
+    }
+
+    fn places(&self) -> BTreeSet<String> {
+        let all = self.plain.iter().chain(&self.secure);
+        let mut places: BTreeSet<String> = all.map(|address| place_of(address)).collect();
+        if places.is_empty() {
+            places.insert("*:web".to_owned());
+        }
+        places
+    }
+
+    /// Those whose files are here: larder takes no listener without.
+    fn readable(&self, folder: &Path, findings: &mut Findings) -> Vec<(PathBuf, PathBuf)> {
+        let mut pairs = Vec::new();
+        for (at, certificate) in self.certificates.iter().enumerate() {
+            let key = self.keys.get(at).unwrap_or(certificate);
+            let (certificate_file, key_file) = (folder.join(certificate.argument(0)), folder.join(key.argument(0)));
+            let is_here = |path: &Path| std::fs::File::open(path).is_ok();
+            match is_here(&certificate_file) && is_here(&key_file) {
+                true => pairs.push((certificate_file, key_file)),
+                false => findings.leave(certificate, "the files are not here: write tls = { cert, key } of [[listen]]"),
+            }
+        }
+        pairs
+    }
+}
+
+/// All addresses of a port are one place, and the two ports of the web one.
+fn place_of(address: &str) -> String {
+    let Some((host, port)) = address.rsplit_once(':').filter(|(host, _)| *host != "unix") else {
+        return address.to_owned();
+    };
+    let host = if ["*", "0.0.0.0", "[::]"].contains(&host) { "*" } else { host };
+    let port = if WEB_PORTS.contains(&port) { "web" } else { port };
+    format!("{host}:{port}")
+}
+
+impl Listens {
+    /// Does a server listen where the first one does? An inner port of nginx's would be open to everybody.
+    pub fn listens_with_the_first(
+        &mut self,
+        server: &Directive,
+        listens: &ServerListens,
+        folder: &Path,
+        findings: &mut Findings,
+    ) -> bool {
+        let places = listens.places();
+        match &self.first {
+            None => self.first = Some(places),
+            Some(first) if *first != places => {
+                let why = "closed: it listens elsewhere than the first server, and routes know no listeners";
+                findings.leave(server, why);
+                return false;
+            }
+            Some(_) => {}
+        }
+        add(&mut self.plain, &listens.plain);
+        if listens.plain.is_empty() && listens.secure.is_empty() {
+            add(&mut self.plain, &["*:80".to_owned()]);
+        }
+        let certificates = listens.readable(folder, findings);
+        if listens.is_secure() && certificates.is_empty() {
+            findings.leave(server, "it has no certificate here: nobody listens for it by TLS until you name one");
+            return true;
+        }
+        for address in &listens.secure {
+            let known = self.secure.iter_mut().find(|known| known.address == *address);
+            match known {
+                Some(known) => {
+                    known.only_newest &= listens.only_newest;
+                    for pair in &certificates {
+                        if !known.certificates.contains(pair) {
+                            known.certificates.push(pair.clone());
+                        }
+                    }
+                }
+                None => self.secure.push(SecureListen {
+                    address: address.clone(),
+                    certificates: certificates.clone(),
+                    only_newest: listens.only_newest,
+                }),
+            }
+        }
+        true
+    }
+
+    /// A server that leads everything to TLS.
+    pub fn leads_to_tls(&mut self, listens: &ServerListens) {
+        let usual = ["*:80".to_owned()];
+        add(&mut self.redirecting, if listens.plain.is_empty() { &usual } else { &listens.plain });
+    }
+
+    /// Is all that a server answers in the clear led to TLS, because that is what another one of its listener does?
+    pub fn is_led_to_tls(&self, listens: &ServerListens) -> bool {
+        !self.secure.is_empty() && listens.plain.iter().any(|address| self.redirecting.contains(address))
+    }
+
+    /// The keys of each `[[listen]]`. A listener of which one server leads to TLS leads all there: in the clear nobody is shown
+    /// what has to be sealed.
+    pub fn sections(&self) -> Vec<String> {
+        let is_secure = |address: &String| self.secure.iter().any(|secure| secure.address == *address);
+        let mut plain: Vec<&String> = Vec::new();
+        for address in self.plain.iter().chain(&self.redirecting) {
+            // Where one server has TLS all have it.
+            if !plain.contains(&address) && !is_secure(address) {
+                plain.push(address);
+            }
+        }
+        let mut sections = Vec::new();
+        for address in plain {
+            // Without TLS they would be led to nowhere.
+            let leads = !self.secure.is_empty() && self.redirecting.contains(address);
+            let mode = if leads { "\nmode = \"redirect\"" } else { "" };
+            sections.push(format!("address = {}{mode}", quoted(address)));
+        }
+        for SecureListen { address, certificates, only_newest } in &self.secure {
+            let list = |of: &dyn Fn(&(PathBuf, PathBuf)) -> String| {
+                certificates.iter().map(|pair| quoted(&of(pair))).collect::<Vec<_>>().join(", ")
+            };
+            let (files, keys) =
+                (list(&|pair| pair.0.display().to_string()), list(&|pair| pair.1.display().to_string()));
+            let version = if *only_newest { ", min_version = \"1.3\"" } else { "" };
+            let tls = format!("tls = {{ cert = [{files}], key = [{keys}]{version} }}");
+            sections.push(format!("address = {}\n{tls}", quoted(address)));
+        }
+        sections
+    }
+}
+
+fn add(to: &mut Vec<String>, addresses: &[String]) {
+    for address in addresses {
+        if !to.contains(address) {
+            to.push(address.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::nginx_conf::directive;
+
+    fn listens(lines: &[&str]) -> ServerListens {
+        let (mut listens, mut findings) = (ServerListens::default(), Findings::default());
+        assert!(lines.iter().all(|line| listens.take(&directive(line), &mut findings)));
+        listens
+    }
+
+    #[test]
+    fn both_ports_of_the_web_are_one_place() {
+        let check = |first: &[&str], second: &[&str], expect: bool| {
+            let (mut all, mut findings) = (Listens::default(), Findings::default());
+            let server = directive("server");
+            assert!(all.listens_with_the_first(&server, &listens(first), Path::new("/"), &mut findings));
+            let is_with = all.listens_with_the_first(&server, &listens(second), Path::new("/"), &mut findings);
+            assert_eq!(is_with, expect, "{first:?} {second:?}");
+        };
+        check(&["listen 80"], &["listen 443 ssl"], true);
+        check(&["listen 80", "listen [::]:80"], &["listen *:80"], true);
+        check(&[], &["listen 80"], true);
+        check(&["listen 80"], &["listen 8080"], false);
+        check(&["listen 80"], &["listen 127.0.0.1:80"], false);
+        check(&["listen 80"], &["listen unix:/run/a.sock"], false);
+    }
+
+    #[test]
+    fn certificates_that_are_here_are_carried_over() {
+        let folder = std::env::temp_dir().join(format!("larder-listens-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        ["a.pem", "a.key"].iter().for_each(|name| std::fs::write(folder.join(name), "x").unwrap());
+        let (mut all, mut findings) = (Listens::default(), Findings::default());
+        let secure = ["listen 443 ssl", "ssl_certificate a.pem", "ssl_certificate_key a.key", "ssl_protocols TLSv1.3"];
+        assert!(all.listens_with_the_first(&directive("server"), &listens(&secure), &folder, &mut findings));
+        all.leads_to_tls(&listens(&["listen 80"]));
+        let (pem, key) = (folder.join("a.pem"), folder.join("a.key"));
+        assert_eq!(
+            all.sections(),
+            [
+                "address = \"*:80\"\nmode = \"redirect\"".to_owned(),
+                format!(
+                    "address = \"*:443\"\ntls = {{ cert = [\"{}\"], key = [\"{}\"], min_version = \"1.3\" }}",
+                    pem.display(),
+                    key.display()
+                ),
+            ]
+        );
+        assert_eq!(findings.left_count(), 0);
+        // One that answers beside one that leads away is led away, too.
+        let plain = listens(&["listen 80", "listen 443"]);
+        all.listens_with_the_first(&directive("server"), &plain, &folder, &mut findings);
+        assert!(all.is_led_to_tls(&plain) && all.sections().len() == 2, "{:?}", all.sections());
+        let mut none = Listens::default();
+        let secure = ["listen 443 ssl", "ssl_certificate none.pem"];
+        assert!(none.listens_with_the_first(&directive("server"), &listens(&secure), &folder, &mut findings));
+        assert_eq!((none.sections(), findings.left_count()), (Vec::new(), 2));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

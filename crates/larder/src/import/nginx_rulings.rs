@@ -1,0 +1,481 @@
+//! What nginx's rewrite module makes of requests before anybody is asked: `return`, `rewrite` and `if` of one level, as rulings
+//! for all of its requests or for some. What is not understood closes whatever it might be about.
+//!
+//! It reads no locations, and makes no routes.
+
+use proxy::settings::{FieldTemplate, PathPattern};
+
+use crate::import::import_findings::{Findings, quoted};
+use crate::import::nginx_conf::Directive;
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// Nobody is answered.
+    Closed,
+    /// It is answered here: the lines of a route.
+    Answered(Vec<String>),
+    /// It is led to TLS, at the same URL.
+    ToTls,
+    /// This script answers, whatever is asked for.
+    Script(String),
+    /// Who answers the level is asked for another path.
+    Rewritten(String),
+}
+
+/// A ruling for the requests that fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseOf {
+    /// A regex for paths; all of the level's without.
+    pub pattern: Option<String>,
+    pub methods: Vec<String>,
+    pub host: Option<String>,
+    pub ruling: Ruling,
+}
+
+/// All of one level, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Rulings {
+    pub cases: Vec<CaseOf>,
+    /// For what no case fits.
+    pub rest: Option<Ruling>,
+    /// A script that answers where there is no file.
+    pub fallback: Option<String>,
+    /// Other methods are closed.
+    pub only_methods: Option<Vec<String>>,
+}
+
+/// What is known of the level.
+#[derive(Clone, Copy)]
+pub struct RulingScope<'a> {
+    /// Groups of its regex may be named.
+    pub has_groups: bool,
+    /// An origin is asked by it.
+    pub asks_origin: bool,
+    pub server_name: &'a str,
+    pub default_type: &'a str,
+}
+
+/// What only says how requests that go on are treated.
+const HARMLESS: [&str; 14] = [
+    "set",
+    "break",
+    "add_header",
+    "expires",
+    "access_log",
+    "error_log",
+    "log_not_found",
+    "more_set_headers",
+    "etag",
+    "gzip",
+    "rewrite_log",
+    "limit_rate",
+    "tcp_nodelay",
+    "charset",
+];
+
+const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
+
+pub fn is_of_rewriting(directive: &Directive) -> bool {
+    matches!(directive.name.as_str(), "return" | "rewrite" | "if" | "limit_except" | "break" | "rewrite_log")
+}
+
+/// Reads what of a level is the rewrite module's.
+pub fn read(block: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) -> Rulings {
+    let mut rulings = Rulings::default();
+    for directive in block.children() {
+        if rulings.rest.is_some() {
+            break;
+        }
+        match directive.name.as_str() {
+            "return" => rulings.rest = Some(returned(directive, scope, findings)),
+            "rewrite" => rulings.rewrite(directive, scope, findings),
+            "if" => rulings.condition(directive, scope, findings),
+            "limit_except" => rulings.limit_methods(directive, findings),
+            _ => {}
+        }
+    }
+    rulings
+}
+
+/// Does a level lead all of its requests to TLS, or those for some hosts and nobody else?
+pub fn leads_to_tls(block: &Directive, server_name: &str) -> bool {
+    let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type: "" };
+    let Rulings { cases, rest, .. } = read(block, &scope, &mut Findings::default());
+    let by_host = cases.iter().all(|case| case.host.is_some() && case.ruling == Ruling::ToTls);
+    rest == Some(Ruling::ToTls) || !cases.is_empty() && by_host && rest == Some(Ruling::Closed)
+}
+
+impl Ruling {
+    /// Does it say again what a regex has found?
+    fn names_groups(&self) -> bool {
+        let has_one = |text: &String| ('1'..='9').any(|digit| text.contains(&format!("${digit}")));
+        match self {
+            Ruling::Answered(lines) => lines.iter().any(has_one),
+            Ruling::Rewritten(target) => has_one(target),
+            Ruling::Closed | Ruling::ToTls | Ruling::Script(_) => false,
+        }
+    }
+}
+
+impl Rulings {
+    fn rewrite(&mut self, directive: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) {
+        let regex = directive.argument(0);
+        let ruling = rewritten(directive, scope, findings);
+        match matches_everything(regex) {
+            // Without its regex a route would have no groups.
+            true if (ruling != Ruling::Closed || !scope.asks_origin) && !ruling.names_groups() => {
+                self.rest = Some(ruling);
+            }
+            _ => self.case(Some(regex), Vec::new(), None, ruling),
+        }
+    }
+
+    fn case(&mut self, regex: Option<&str>, methods: Vec<String>, host: Option<String>, ruling: Ruling) {
+        let pattern = regex.map(str::to_owned);
+        self.cases.push(CaseOf { pattern, methods, host, ruling });
+    }
+
+    /// `if (…) { … }`
+    fn condition(&mut self, directive: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) {
+        let children = directive.children();
+        let Some(act) = children.iter().find(|child| !HARMLESS.contains(&child.name.as_str())) else {
+            return findings.leave(directive, "what it changes of requests that go on is not carried over");
+        };
+        let words = condition_of(directive);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let asks_for_file = matches!(words[..], ["!-e" | "!-f" | "!-d", "$request_filename"]);
+        // What is done where there is no file is done by a script, or not at all.
+        let inner = RulingScope { has_groups: false, ..*scope };
+        let ruling = match act.name.as_str() {
+            "return" => returned(act, &inner, findings),
+            "rewrite" if matches_everything(act.argument(0)) => rewritten(act, &inner, findings),
+            _ => Ruling::Closed,
+        };
+        if let (true, Ruling::Script(script)) = (asks_for_file, &ruling) {
+            self.fallback = Some(script.clone());
+            return;
+        }
+        match words[..] {
+            ["$request_method", "=", method] => self.case(None, vec![method.to_owned()], None, ruling),
+            ["$request_method", "~" | "~*", regex] if words_of(regex).is_some() => {
+                self.case(None, words_of(regex).unwrap_or_default(), None, ruling);
+            }
+            ["$request_method", "!=", method] if ruling == Ruling::Closed => {
+                self.only_methods = Some(vec![method.to_owned()]);
+            }
+            ["$request_method", "!~" | "!~*", regex] if ruling == Ruling::Closed && words_of(regex).is_some() => {
+                self.only_methods = words_of(regex);
+            }
+            ["$uri" | "$document_uri", operator @ ("~" | "~*"), regex] => {
+                self.case(Some(&with_case(operator, regex)), Vec::new(), None, ruling);
+            }
+            ["$request_uri", operator @ ("~" | "~*"), regex] if !regex.contains("\\?") && !regex.contains('=') => {
+                self.case(Some(&with_case(operator, regex)), Vec::new(), None, ruling);
+            }
+            ["$host" | "$http_host", "=", host] => {
+                self.case(None, Vec::new(), Some(host.to_lowercase()), ruling);
+            }
+            [variable, "=" | "~" | "~*", _]
+                if says_a_client_alone(variable) && !matches!(ruling, Ruling::Script(_)) =>
+            {
+                findings.leave(directive, "who does not say so is let in by nginx, too: nobody is told apart here");
+            }
+            _ => {
+                findings.leave(directive, "closed: larder has no such condition");
+                self.rest = Some(Ruling::Closed);
+            }
+        }
+    }
+
+    /// `limit_except GET { deny all; }`
+    fn limit_methods(&mut self, directive: &Directive, findings: &mut Findings) {
+        let denies_all = |child: &Directive| child.name == "deny" && child.argument(0) == "all";
+        if directive.children().len() == 1 && directive.children().iter().all(denies_all) {
+            let mut methods = directive.arguments.clone();
+            if methods.iter().any(|method| method == "GET") {
+                methods.push("HEAD".to_owned());
+            }
+            self.only_methods = Some(methods);
+        } else {
+            findings.leave(directive, "closed: larder cannot tell clients by their method");
+            self.rest = Some(Ruling::Closed);
+        }
+    }
+}
+
+/// What only a client's own word says, which it may leave out.
+fn says_a_client_alone(variable: &str) -> bool {
+    matches!(
+        variable,
+        "$http_user_agent" | "$http_referer" | "$http_x_forwarded_proto" | "$scheme" | "$https" | "$ssl_protocol"
+    )
+}
+
+/// The words of a condition, without its parentheses.
+fn condition_of(directive: &Directive) -> Vec<String> {
+    let mut words = directive.arguments.clone();
+    if let Some(first) = words.first_mut() {
+        *first = first.trim_start_matches('(').to_owned();
+    }
+    if let Some(last) = words.last_mut().and_then(|last| last.strip_suffix(')').map(str::to_owned)) {
+        *words.last_mut().expect("there is one") = last;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn with_case(operator: &str, regex: &str) -> String {
+    if operator.ends_with('*') { format!("(?i){regex}") } else { regex.to_owned() }
+}
+
+/// The words that `^(A|B)$` is for, and nothing else.
+fn words_of(regex: &str) -> Option<Vec<String>> {
+    let inside = regex.strip_prefix('^').unwrap_or(regex);
+    let inside = inside.strip_suffix('$').unwrap_or(inside);
+    let inside = inside.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inside);
+    let words: Vec<String> = inside.strip_prefix("?:").unwrap_or(inside).split('|').map(str::to_owned).collect();
+    let is_method = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    words.iter().all(is_method).then_some(words)
+}
+
+fn matches_everything(regex: &str) -> bool {
+    matches!(
+        regex,
+        "^" | ".*" | "^.*" | "^.*$" | "(.*)" | "^(.*)$" | "^(.*)" | "^/(.*)$" | "^/(.*)" | "/(.*)" | "^/.*$" | "^/"
+    )
+}
+
+/// `return CODE`, `return CODE TEXT`, `return URL`.
+fn returned(directive: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) -> Ruling {
+    let (first, second) = (directive.argument(0), directive.argument(1));
+    let Ok(status) = first.parse::<u16>() else {
+        return redirect(directive, first, 302, scope, findings);
+    };
+    match status {
+        status if REDIRECTS.contains(&status) => redirect(directive, second, status, scope, findings),
+        400..=499 => {
+            if status != 403 {
+                findings.note(directive, "answered with 403: closed paths hold in every spelling");
+            }
+            Ruling::Closed
+        }
+        200..=299 | 500..=599 => respond(directive, status, scope, findings),
+        _ => {
+            findings.leave(directive, "closed: larder does not answer so");
+            Ruling::Closed
+        }
+    }
+}
+
+fn respond(directive: &Directive, status: u16, scope: &RulingScope<'_>, findings: &mut Findings) -> Ruling {
+    let mut said = vec![format!("status = {status}")];
+    let text = directive.argument(1);
+    if !text.is_empty() {
+        let Some(text) = template(text, scope) else {
+            findings.leave(directive, "closed: a variable that larder's texts cannot have");
+            return Ruling::Closed;
+        };
+        said.push(format!("body = {}", quoted(&text)));
+        if scope.default_type.contains('/') {
+            said.push(format!("type = {}", quoted(scope.default_type)));
+        }
+    }
+    Ruling::Answered(vec![format!("respond = {{ {} }}", said.join(", "))])
+}
+
+fn redirect(
+    directive: &Directive,
+    target: &str,
+    status: u16,
+    scope: &RulingScope<'_>,
+    findings: &mut Findings,
+) -> Ruling {
+    if is_same_at_tls(target, scope) {
+        return Ruling::ToTls;
+    }
+    let is_url = target.starts_with('/')
+        || target.starts_with("http://")
+        || target.starts_with("https://")
+        || target.starts_with("$scheme://");
+    match template(target, scope).filter(|target| is_url && !target.contains([' ', '"'])) {
+        Some(target) => {
+            if target.contains("$1") && !scope.has_groups {
+                findings.note(directive, "groups are those of this rule's own regex");
+            }
+            Ruling::Answered(vec![format!("redirect = {{ to = {}, status = {status} }}", quoted(&target))])
+        }
+        None => {
+            findings.leave(directive, "closed: larder cannot say where this leads");
+            Ruling::Closed
+        }
+    }
+}
+
+/// Does a target mean what was asked for, over TLS?
+fn is_same_at_tls(target: &str, scope: &RulingScope<'_>) -> bool {
+    let Some(rest) = target.strip_prefix("https://") else { return false };
+    let Some((host, path)) = rest.find(['/', '$']).map(|_| split_host(rest)) else { return false };
+    let is_host = ["$host", "$http_host", "$server_name"].contains(&host) || host == scope.server_name;
+    is_host && matches!(path, "$request_uri" | "$uri" | "$uri$is_args$args" | "/$1" | "$1")
+}
+
+fn split_host(rest: &str) -> (&str, &str) {
+    let from = usize::from(rest.starts_with('$'));
+    let end = rest[from..].find(['/', '$']).map_or(rest.len(), |at| at + from);
+    rest.split_at(end)
+}
+
+/// `rewrite REGEX REPLACEMENT FLAG`.
+fn rewritten(directive: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) -> Ruling {
+    let (regex, target, flag) = (directive.argument(0), directive.argument(1), directive.argument(2));
+    let is_away = ["http://", "https://", "$scheme"].iter().any(|start| target.starts_with(start));
+    let is_groups_own = RulingScope { has_groups: true, ..*scope };
+    let closed = |findings: &mut Findings, why| {
+        findings.leave(directive, why);
+        Ruling::Closed
+    };
+    if PathPattern::new(regex).is_err() {
+        return closed(findings, "closed: PCRE2 does not take its regex");
+    }
+    if is_away || matches!(flag, "redirect" | "permanent") {
+        let status = if flag == "permanent" { 301 } else { 302 };
+        // nginx adds the query unless the replacement ends with a question mark.
+        let target = match (target.strip_suffix('?'), target.contains('?')) {
+            (Some(target), _) => target.to_owned(),
+            (None, true) => format!("{target}&$args"),
+            (None, false) => format!("{target}$is_args$args"),
+        };
+        let target = target.replace("$request_uri$is_args$args", "$request_uri");
+        return redirect(directive, &target, status, &is_groups_own, findings);
+    }
+    if let Some(script) = script_of(target) {
+        return Ruling::Script(script);
+    }
+    if flag == "break" && scope.asks_origin {
+        let target = target.strip_suffix('?').unwrap_or(target);
+        if let Some(target) = template(target, &is_groups_own).filter(|target| target.starts_with('/')) {
+            return Ruling::Rewritten(target);
+        }
+    }
+    closed(findings, "closed: larder looks for no route again")
+}
+
+/// The script that a replacement names, whatever is handed to it.
+fn script_of(target: &str) -> Option<String> {
+    let path = target.split(['?', '$']).next()?;
+    let path = path.strip_suffix('/').unwrap_or(path);
+    (path.starts_with('/') && path.ends_with(".php") && !path.contains("/.")).then(|| path.to_owned())
+}
+
+/// A text with variables, by larder's names for them. `None`: it has not all of them.
+fn template(text: &str, scope: &RulingScope<'_>) -> Option<String> {
+    let text = text
+        .replace("$http_host", "$host")
+        .replace("$document_uri", "$uri")
+        .replace("$query_string", "$args")
+        .replace("$server_name", scope.server_name);
+    let parsed = FieldTemplate::parse(&text).ok()?;
+    (scope.has_groups || !parsed.has_groups()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::nginx_conf::directive;
+
+    const SCOPE: RulingScope<'static> =
+        RulingScope { has_groups: false, asks_origin: false, server_name: "a.test", default_type: "text/plain" };
+
+    fn read_all(lines: Vec<Directive>) -> (Rulings, usize) {
+        let block = Directive { block: Some(lines), ..directive("location /") };
+        let mut findings = Findings::default();
+        let rulings = read(&block, &SCOPE, &mut findings);
+        (rulings, findings.left_count())
+    }
+
+    fn rest(line: &str, expect: Ruling, left: usize) {
+        let (rulings, found) = read_all(vec![directive(line)]);
+        assert_eq!((rulings.rest, found), (Some(expect), left), "{line}");
+    }
+
+    fn answered(line: &str) -> Ruling {
+        Ruling::Answered(vec![line.to_owned()])
+    }
+
+    fn conditional(head: &str, act: &str) -> Directive {
+        Directive { block: Some(vec![directive(act)]), ..directive(head) }
+    }
+
+    #[test]
+    fn what_is_returned_is_answered_or_closed() {
+        rest("return 404", Ruling::Closed, 0);
+        rest("return 444", Ruling::Closed, 0);
+        rest("return 204", answered("respond = { status = 204 }"), 0);
+        rest("return 503", answered("respond = { status = 503 }"), 0);
+        let text = "respond = { status = 200, body = \"hi-$host\", type = \"text/plain\" }";
+        rest("return 200 hi-$http_host", answered(text), 0);
+        rest("return 301 https://$host$request_uri", Ruling::ToTls, 0);
+        rest("return 301 https://a.test$request_uri", Ruling::ToTls, 0);
+        let away = "redirect = { to = \"https://b.test$request_uri\", status = 301 }";
+        rest("return 301 https://b.test$request_uri", answered(away), 0);
+        rest("return /x", answered("redirect = { to = \"/x\", status = 302 }"), 0);
+        rest("return 301 $where", Ruling::Closed, 1);
+        rest("return 200 $hostname", Ruling::Closed, 1);
+        rest("return 301 /$1", Ruling::Closed, 1);
+    }
+
+    #[test]
+    fn rewrites_lead_away_to_a_script_or_are_closed() {
+        let case = |line: &str, ruling: Ruling, left: usize| {
+            let (rulings, found) = read_all(vec![directive(line)]);
+            let rulings: Vec<_> = rulings.cases.into_iter().map(|case| (case.pattern, case.ruling)).collect();
+            assert_eq!((rulings, found), (vec![(Some("^/old/(.*)$".to_owned()), ruling)], left), "{line}");
+        };
+        let to = |status| answered(&format!("redirect = {{ to = \"/new/$1$is_args$args\", status = {status} }}"));
+        case("rewrite ^/old/(.*)$ /new/$1 permanent", to(301), 0);
+        case("rewrite ^/old/(.*)$ /new/$1 redirect", to(302), 0);
+        case("rewrite ^/old/(.*)$ /new/$1? permanent", answered("redirect = { to = \"/new/$1\", status = 301 }"), 0);
+        case("rewrite ^/old/(.*)$ /index.php?q=$1 last", Ruling::Script("/index.php".to_owned()), 0);
+        case("rewrite ^/old/(.*)$ /new/$1 last", Ruling::Closed, 1);
+        rest("rewrite ^ /index.php last", Ruling::Script("/index.php".to_owned()), 0);
+        rest("rewrite ^ https://$host$request_uri? permanent", Ruling::ToTls, 0);
+        let (rulings, _) = read_all(vec![directive("rewrite ^/(.*)$ https://b.test/$1 permanent")]);
+        let to = "redirect = { to = \"https://b.test/$1$is_args$args\", status = 301 }";
+        let case = &rulings.cases[0];
+        assert_eq!((case.pattern.as_deref(), &case.ruling), (Some("^/(.*)$"), &answered(to)));
+        assert_eq!(rulings.rest, None);
+    }
+
+    #[test]
+    fn conditions_are_cases_or_close() {
+        let (rulings, _) = read_all(vec![conditional("if ($request_method = POST)", "return 405")]);
+        assert_eq!(
+            (&rulings.cases[0].methods[..], &rulings.cases[0].ruling),
+            (&["POST".to_owned()][..], &Ruling::Closed)
+        );
+        let (rulings, _) = read_all(vec![conditional("if ($request_method !~ ^(GET|HEAD)$ )", "return 444")]);
+        assert_eq!(rulings.only_methods, Some(vec!["GET".to_owned(), "HEAD".to_owned()]));
+        let (rulings, _) = read_all(vec![conditional("if (!-e $request_filename)", "rewrite ^(.*)$ /index.php last")]);
+        assert_eq!((rulings.fallback.as_deref(), rulings.rest), (Some("/index.php"), None));
+        let (rulings, _) = read_all(vec![conditional("if ($host = www.a.test)", "return 301 https://a.test/x")]);
+        assert_eq!(rulings.cases[0].host.as_deref(), Some("www.a.test"));
+        for closed in
+            ["if ($invalid_referer)", "if ($http_x_key != secret)", "if ($remote_addr = 10.0.0.1)", "if (-f x)"]
+        {
+            let (rulings, left) = read_all(vec![conditional(closed, "return 403")]);
+            assert_eq!((rulings.rest, left), (Some(Ruling::Closed), 1), "{closed}");
+        }
+        let (rulings, left) = read_all(vec![conditional("if ($http_user_agent ~ bot)", "return 403")]);
+        assert_eq!((rulings.rest, left), (None, 1));
+        let (rulings, left) = read_all(vec![conditional("if ($http_cookie ~ x)", "set $skip 1")]);
+        assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 0, 1));
+    }
+
+    #[test]
+    fn methods_are_limited() {
+        let limited = |inside: &str| read_all(vec![conditional("limit_except GET POST", inside)]);
+        assert_eq!(limited("deny all").0.only_methods, Some(["GET", "POST", "HEAD"].map(str::to_owned).into()));
+        assert_eq!((limited("allow 10.0.0.1").0.rest, limited("allow 10.0.0.1").1), (Some(Ruling::Closed), 1));
+    }
+}

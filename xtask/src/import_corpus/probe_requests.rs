@@ -1,0 +1,194 @@
+//! The table of requests that a configuration is asked: for every server, at each of its ports and names, all probe files, and for
+//! every location a path within and paths just outside, in several spellings, with other methods, and with a login.
+
+use std::collections::BTreeSet;
+
+use crate::import_corpus::made_to_run::PublishedServer;
+use crate::import_corpus::probe_files;
+
+/// ann:secret
+pub const LOGIN: &str = "Basic YW5uOnNlY3JldA==";
+const OTHER_METHODS: [&str; 4] = ["HEAD", "POST", "OPTIONS", "DELETE"];
+/// No server has more that are worth asking.
+const LOCATIONS_MAX: usize = 60;
+const SERVERS_MAX: usize = 12;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Probe {
+    /// Where it is asked, as the configuration has it.
+    pub listen: String,
+    pub host: String,
+    pub method: &'static str,
+    pub path: String,
+    pub has_login: bool,
+}
+
+pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
+    let mut found = BTreeSet::new();
+    for server in servers.iter().take(SERVERS_MAX) {
+        let host = server.hosts.first().map_or("elsewhere.test", String::as_str);
+        let main = server.listens.iter().rfind(|listen| listen.ends_with(":443")).or(server.listens.last());
+        let Some(main) = main else { continue };
+        let probe = |listen: &str, method, path: &str, has_login| Probe {
+            listen: listen.to_owned(),
+            host: host.to_owned(),
+            method,
+            path: path.to_owned(),
+            has_login,
+        };
+        found.extend(probe_files::paths().iter().map(|path| probe(main, "GET", path, false)));
+        for sample in server.locations.iter().take(LOCATIONS_MAX).filter_map(|words| sample(words)) {
+            found.extend(around(&sample).iter().map(|path| probe(main, "GET", path, false)));
+            found.extend(OTHER_METHODS.map(|method| probe(main, method, &sample, false)));
+            found.insert(probe(main, "GET", &sample, true));
+        }
+        for listen in &server.listens {
+            for other in server.hosts.iter().map(String::as_str).chain(["elsewhere.test"]) {
+                let plain = ["/", "/a.html", "/index.php", "/.git/config", "/none"];
+                let at = |path: &str| Probe { host: other.to_owned(), ..probe(listen, "GET", path, false) };
+                found.extend(plain.map(at));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+impl Probe {
+    pub fn said(&self) -> String {
+        let login = if self.has_login { " with a login" } else { "" };
+        format!("{} {}{} at {}{login}", self.method, self.host, self.path, self.listen)
+    }
+
+    /// The same of a path that is beside it and leads to nothing: whoever is asked for that is asked for whatever a client says. Where
+    /// a directory takes no such method, the script that would be its index.
+    pub fn beside(&self, status: u16) -> Probe {
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = match (status, self.is_plainly_spelled()) {
+            (405, _) if self.path.ends_with('/') => format!("{folder}/index.php"),
+            (_, true) => format!("{folder}/nothing-is-here"),
+            (_, false) => "/nothing-is-here".to_owned(),
+        };
+        Probe { path, ..self.clone() }
+    }
+
+    /// Is the path written as nginx itself would write it?
+    pub fn is_plainly_spelled(&self) -> bool {
+        !["%", "//", "/./", "/../"].iter().any(|other| self.path.contains(other))
+    }
+}
+
+/// Within it, beside it, and files that lie there.
+fn around(sample: &str) -> Vec<String> {
+    let plain = sample.trim_end_matches('/');
+    let mut found =
+        vec![sample.to_owned(), plain.to_owned(), format!("{plain}/"), format!("{plain}x"), format!("{plain}/x")];
+    found.extend(["a.txt", "a.php", ".env", "a.sql", "sub/a.html"].map(|name| format!("{plain}/{name}")));
+    found.extend(probe_files::spellings(plain.trim_start_matches('/')));
+    found.retain(|path| path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()));
+    found
+}
+
+/// A path that a location is for. `None`: it has no paths.
+pub fn sample(words: &[String]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        [name] if name.starts_with('@') => None,
+        ["~" | "~*", regex] => Some(sample_of(regex)),
+        [_, path] | [path] if path.starts_with('/') => Some(path.to_owned()),
+        [attached] => Some(sample_of(attached.trim_start_matches(['~', '*', '^', '=']))),
+        _ => None,
+    }
+}
+
+/// A text that a regex matches, of those that are written for paths; at worst one that is near to it.
+fn sample_of(regex: &str) -> String {
+    let mut chars = regex.trim_start_matches("(?i)").chars().peekable();
+    let text = alternatives(&mut chars);
+    if text.starts_with('/') { text } else { format!("/x{text}") }
+}
+
+/// The first of several.
+fn alternatives(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
+    let (mut out, mut is_past) = (String::new(), false);
+    while let Some(c) = chars.next() {
+        let piece = match c {
+            ')' => break,
+            '|' => {
+                is_past = true;
+                continue;
+            }
+            '(' => {
+                let is_look = chars.next_if_eq(&'?').is_some() && chars.peek() != Some(&':');
+                let is_negative = is_look && chars.clone().take(2).any(|c| c == '!');
+                while is_look && chars.next_if(|c| !matches!(c, '!' | '=' | '>')).is_some() {}
+                chars.next_if(|c| matches!(c, ':' | '!' | '=' | '>'));
+                let inside = alternatives(chars);
+                if is_negative { String::new() } else { inside }
+            }
+            '[' => {
+                let class: String = chars.by_ref().take_while(|c| *c != ']').collect();
+                let first = class.chars().find(|c| c.is_ascii_alphanumeric());
+                if class.starts_with('^') { "q".to_owned() } else { first.unwrap_or('-').to_string() }
+            }
+            '\\' => match chars.next() {
+                Some('d') => "1".to_owned(),
+                Some('w') => "w".to_owned(),
+                Some('s' | 'b') | None => String::new(),
+                Some(other) => other.to_string(),
+            },
+            '.' => "z".to_owned(),
+            '^' | '$' | '*' | '+' | '?' => String::new(),
+            '{' => {
+                chars.by_ref().take_while(|c| *c != '}').for_each(drop);
+                String::new()
+            }
+            c => c.to_string(),
+        };
+        if !is_past {
+            out.push_str(&piece);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(words: &str, expect: Option<&str>) {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(sample(&words).as_deref(), expect, "{words:?}");
+    }
+
+    #[test]
+    fn locations_have_paths() {
+        check("/api/", Some("/api/"));
+        check("= /x", Some("/x"));
+        check("@app", None);
+        check(r"~ \.php$", Some("/x.php"));
+        check(r"~* \.(?:css|js)$", Some("/x.css"));
+        check(r"~ ^/(?:build|tests)(?:$|/)", Some("/build"));
+        check(r"~ ^/(?!well)(a|b)/[0-9]+/(.*)$", Some("/a/0/z"));
+        check(r"~ /\.(?!well-known)", Some("/."));
+        check(r"~/x", Some("/x"));
+    }
+
+    #[test]
+    fn every_server_is_asked_at_each_of_its_names() {
+        let server = PublishedServer {
+            hosts: vec!["a.test".to_owned()],
+            listens: vec!["*:443".to_owned(), "*:80".to_owned()],
+            locations: vec![vec!["/api/".to_owned()]],
+        };
+        let found = probes(&[server]);
+        let has = |listen: &str, host: &str, method: &str, path: &str, has_login: bool| {
+            found.iter().any(|probe| {
+                (&*probe.listen, &*probe.host, probe.method, &*probe.path, probe.has_login)
+                    == (listen, host, method, path, has_login)
+            })
+        };
+        assert!(has("*:443", "a.test", "GET", "/apix", false) && has("*:443", "a.test", "GET", "/%61pi", false));
+        assert!(has("*:443", "a.test", "POST", "/api/", false) && has("*:443", "a.test", "GET", "/api/", true));
+        assert!(has("*:80", "elsewhere.test", "GET", "/.git/config", false));
+    }
+}
