@@ -18,7 +18,7 @@ use crate::field_set::FieldSet;
 use crate::forward::passwords::{self, Known};
 use crate::policy::WhyPassed;
 use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
-use crate::route_rules::cookie_rules::CookieVerdict;
+use crate::route_rules::cookie_rules::{CookieUse, CookieVerdict};
 use crate::route_rules::cross_origin::CrossOrigin;
 use crate::route_rules::field_template::TemplateSource;
 use crate::route_rules::own_answer::OwnAnswer;
@@ -232,7 +232,8 @@ fn rewrite(
     }
     let mut bypass = rules.caching.is_off.then_some(WhyPassed::Route);
     if only_reads && seen.has(FieldName::Cookie) {
-        let judge = |left: &mut Vec<u8>| rules.cookies.judge(request.fields, ignores_tracking, left);
+        let read = CookieUse { ignores_tracking, is_stored: !rules.caching.is_off };
+        let judge = |left: &mut Vec<u8>| rules.cookies.judge(request.fields, read, left);
         if rewritten.cut_cookies(request, judge) == CookieVerdict::Bypass {
             bypass = bypass.or(Some(WhyPassed::Cookie));
         }
