@@ -104,8 +104,9 @@ usage: cargo xtask TASK
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
   sites nginx FOLDER       published nginx files of that folder, imported, beside the real nginx: is nothing open that was closed?
-  sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --expect-leaks]
-                           larder in front of the real one: does anything private reach anybody else in 500 random steps?
+  sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --preset] [--expect-leaks]
+                           larder in front of the real one: does anything private reach anybody else in 500 random steps? With
+                           --preset: does it keep what it promises, pages from the store and changes in time?
   vcl-random [--programs N] [--seed S] [--first N] [--as-found]
                            random VCL programs and requests to larder and to the installed Varnish: do both answer alike, and
                            ask their origins alike, but for what xtask/vcl-random/argued.toml argues?
