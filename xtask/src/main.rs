@@ -108,8 +108,9 @@ usage: cargo xtask TASK
   import-corpus DIR [--expect-open] [NAME…]
                            published configurations of that folder, imported, beside the real servers: a table of requests to
                            both; is nothing open that was closed, and all that is otherwise listed?
-  sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --expect-leaks]
-                           larder in front of the real one: does anything private reach anybody else in 500 random steps?
+  sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --preset] [--expect-leaks]
+                           larder in front of the real one: does anything private reach anybody else in 500 random steps? With
+                           --preset: does it keep what it promises, pages from the store and changes in time?
   vcl-random [--programs N] [--seed S] [--first N] [--as-found]
                            random VCL programs and requests to larder and to the installed Varnish: do both answer alike, and
                            ask their origins alike, but for what xtask/vcl-random/argued.toml argues?

@@ -91,7 +91,10 @@ pub fn parse_fastcgi(text: &str) -> Result<OriginUrl, String> {
     if text.starts_with("unix:") {
         return parse_origin(text);
     }
-    if text.contains("://") || text.contains('/') {
+    if text.starts_with('/') {
+        return Err(format!("the socket of a path is written unix:{text}"));
+    }
+    if text.contains('/') {
         return Err(FASTCGI_FORM.to_owned());
     }
     let authority = Authority::parse(text.as_bytes(), Scheme::Http).ok_or("the host or the port is not valid")?;
@@ -103,6 +106,14 @@ pub fn parse_fastcgi(text: &str) -> Result<OriginUrl, String> {
             Ok(OriginUrl::Tcp { host: host.to_owned(), port: authority.port.unwrap_or(Scheme::Http.default_port()) })
         }
         false => Err(format!("the port is missing; {FASTCGI_FORM}")),
+    }
+}
+
+/// As [`parse_fastcgi`] reads it.
+pub fn show_fastcgi(url: &OriginUrl) -> String {
+    match url {
+        OriginUrl::Tcp { host, port } => format!("{host}:{port}"),
+        other => show_origin(other),
     }
 }
 
@@ -163,19 +174,20 @@ mod tests {
     fn applications_are_asked_at_a_socket_or_a_port() {
         for (text, expect) in [
             ("unix:/run/php/php-fpm.sock", Ok("unix:/run/php/php-fpm.sock")),
-            ("127.0.0.1:9000", Ok("http://127.0.0.1:9000")),
-            ("Php:80", Ok("http://php")),
-            ("[::1]:9000", Ok("http://[::1]:9000")),
+            ("127.0.0.1:9000", Ok("127.0.0.1:9000")),
+            ("Php:80", Ok("php:80")),
+            ("[::1]:9000", Ok("[::1]:9000")),
             ("unix:", Err("a path must follow")),
             ("php", Err("the port is missing")),
             ("[::1]", Err("the port is missing")),
-            ("/run/php.sock", Err("unix:/PATH or HOST:PORT")),
+            ("/run/php.sock", Err("is written unix:/run/php.sock")),
+            ("run/php.sock", Err("unix:/PATH or HOST:PORT")),
             ("http://php:9000", Err("unix:/PATH or HOST:PORT")),
             ("php:99999", Err("not valid")),
             ("u@php:9000", Err("not valid")),
             (":9000", Err("not valid")),
         ] {
-            check(parse_fastcgi(text), show_origin, text, expect);
+            check(parse_fastcgi(text), show_fastcgi, text, expect);
         }
     }
 

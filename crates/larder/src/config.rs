@@ -165,7 +165,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
         plan.settings.listeners = listeners.settings;
     }
     plan.order(acme, listeners.ordered);
-    plan.settings.origins = sections::origins(top.section("origin"));
+    plan.settings.origins = sections::origins(&mut top);
     let for_all = top.section("policy").map(|section| sections::policy(section, &mut plan)).unwrap_or_default();
     let routes = top.sections("route");
     let routes = routes::read(&top, routes, &plan.settings.origins, &for_all);

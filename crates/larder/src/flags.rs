@@ -12,7 +12,7 @@ use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::config::presets;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::import::ImportFlags;
-use crate::init::InitFlags;
+use crate::init_flags::InitFlags;
 use crate::limits;
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
@@ -106,6 +106,7 @@ const INIT_EXAMPLES: &str = "\
 Examples:
   larder init                                             asks what is behind, which names it has, and where it listens
   larder init --origin http://127.0.0.1:3000
+  larder init --root /srv/wordpress --fastcgi unix:/run/php/php-fpm.sock --preset wordpress
   larder init --root /srv/www --host www.example.org --acme-email admin@example.org -o /etc/larder/larder.toml
 
 It never writes over a file without --force, and writes nothing that `larder check` would refuse. Without a terminal it asks nothing.
@@ -119,8 +120,8 @@ Examples:
   larder check --json larder.toml | jq '.files[].errors'
 
 Of a config it also looks whether this machine, and this user, could serve by it: addresses that are taken or need a right, folders
-and files that are not there or may not be written, certificates that have expired, names that do not resolve. On another machine,
-such as one that builds, --file-only leaves that out.
+and files that are not there or may not be written, certificates that have expired, names that do not resolve, origins on this
+machine where nobody listens. On another machine, such as one that builds, --file-only leaves that out.
 
 Exit codes: 0 all files are good, perhaps with warnings; 1 one is not; 2 wrong flags; 3 the files are good, but `larder serve` would not
 start here.";

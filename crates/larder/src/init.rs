@@ -5,54 +5,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use acme::NameSet;
-use clap::Args;
-use proxy::settings::{ListenAddress, OriginUrl};
+use proxy::settings::OriginUrl;
 
 use crate::acme_plan::{TERMS, is_email};
-use crate::addresses::{parse_listen, parse_origin, show_listen, show_origin};
-use crate::config::{self, FaultyFile, literal};
-use crate::flag_settings::default_address;
+use crate::addresses::{parse_fastcgi, parse_listen, parse_origin, show_listen};
+use crate::config::{self, FaultyFile, presets};
+use crate::init_flags::{InitFlags, parse_host};
+use crate::init_text;
 use crate::say::say;
-
-#[derive(Clone, Debug, Default, Args)]
-pub struct InitFlags {
-    /// The web server to stand in front of: http://HOST[:PORT], https:// or unix:/PATH; several share the load
-    #[arg(long = "origin", value_name = "URL", value_parser = parse_origin)]
-    pub origins: Vec<OriginUrl>,
-
-    /// Serve the files of this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "origins")]
-    pub root: Option<PathBuf>,
-
-    /// Answer for this host name alone; repeatable [default: any]
-    #[arg(long = "host", value_name = "NAME", value_parser = parse_host)]
-    pub hosts: Vec<String>,
-
-    /// Speak HTTPS, with certificates for --host from Let's Encrypt, to whose terms you agree by this; it may write to this address
-    #[arg(long, value_name = "ADDRESS", requires = "hosts", conflicts_with = "cert", value_parser = parse_email)]
-    pub acme_email: Option<String>,
-
-    /// Speak HTTPS with this certificate and those that lead to its authority, in PEM
-    #[arg(long, value_name = "FILE")]
-    pub cert: Option<PathBuf>,
-
-    /// The key of --cert [default: in the file of the certificate]
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-
-    /// Where to listen: IP:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080, with HTTPS *:443]
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
-    pub listen: Option<ListenAddress>,
-
-    /// The file to write; - is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "larder.toml")]
-    pub output: PathBuf,
-
-    /// Write over a file that is there
-    #[arg(long)]
-    pub force: bool,
-}
 
 /// As clap says it of flags that are missing.
 const WRONG_FLAGS: u8 = 2;
@@ -90,6 +50,7 @@ fn ask(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl Write) ->
         }
         Ok(())
     })?;
+    of_what_kind(answers, from, to)?;
     if answers.hosts.is_empty() {
         let hosts = "2. Which host names does it have? With blanks between them; nothing for any: ";
         answers.hosts = question(from, to, hosts, |written| written.split_whitespace().map(parse_host).collect())?;
@@ -102,11 +63,33 @@ fn ask(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl Write) ->
         }
     }
     if answers.listen.is_none() {
-        let usual = show_listen(&listen_address(answers));
+        let usual = show_listen(&answers.listen_address());
         let listen = format!("3. Where does it listen? Nothing for {usual}: ");
         answers.listen = question(from, to, &listen, |written| match written {
             "" => Ok(None),
             written => parse_listen(written).map(Some),
+        })?;
+    }
+    Ok(())
+}
+
+/// Scripts want somebody who runs them, and the pages of well-known applications have words of their own.
+fn of_what_kind(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl Write) -> Result<(), String> {
+    let has_scripts = answers.root.as_ref().is_some_and(|folder| folder.join("index.php").exists());
+    if has_scripts && answers.fastcgi.is_none() {
+        let php = "   It has an index.php. Where does php-fpm listen, such as unix:/run/php/php-fpm.sock? Nothing for nowhere: ";
+        answers.fastcgi = question(from, to, php, |written| match written {
+            "" => Ok(None),
+            written => parse_fastcgi(written).map(Some),
+        })?;
+    }
+    if answers.preset.is_none() {
+        let names: Vec<&str> = presets::names().collect();
+        let kind = format!("   Is it one of {}? Nothing for none: ", names.join(", "));
+        answers.preset = question(from, to, &kind, |written| match written {
+            "" => Ok(None),
+            written if names.contains(&written) => Ok(Some(written.to_owned())),
+            _ => Err("that is none of them".to_owned()),
         })?;
     }
     Ok(())
@@ -172,16 +155,8 @@ impl Behind {
     }
 }
 
-/// Where it listens, as is said or as is usual.
-fn listen_address(answers: &InitFlags) -> ListenAddress {
-    let is_https = answers.acme_email.is_some() || answers.cert.is_some();
-    let usual =
-        || if is_https { parse_listen("*:443").ok() } else { parse_listen(default_address().trim_matches('"')).ok() };
-    answers.listen.clone().or_else(usual).unwrap_or_else(|| crate::plan::listener_by_default().address)
-}
-
 fn write(answers: &InitFlags) -> Result<(), String> {
-    let text = text(answers);
+    let text = init_text::text(answers);
     if let Err(complaints) = config::read(&text) {
         let name = answers.output.display().to_string();
         let drawn = FaultyFile { name, text, complaints }.draw(false);
@@ -205,92 +180,6 @@ fn write(answers: &InitFlags) -> Result<(), String> {
         "{shown} is written. larder check {shown} looks whether it is good here, larder serve --config {shown} runs it"
     );
     Ok(())
-}
-
-/// The file.
-fn text(answers: &InitFlags) -> String {
-    let path = answers.output.display();
-    let name = if answers.output == Path::new("-") { "larder.toml".to_owned() } else { path.to_string() };
-    let mut out = format!(
-        "# Made by `larder init`. `larder check {name}` looks whether it is good, `larder serve --config {name}` runs it,\n\
-         # and kill -HUP has it read again. `larder config sample` prints every key there is.\n"
-    );
-    listeners(answers, &mut out);
-    let hosts = literal::texts(answers.hosts.iter().map(String::as_str));
-    let of_hosts = if answers.hosts.is_empty() { String::new() } else { format!("host = {hosts}\n") };
-    match &answers.root {
-        Some(folder) => {
-            out.push_str("\n# The files of this directory answer; nothing above it is ever shown.\n[[route]]\n");
-            out.push_str(&format!("{of_hosts}root = {}\n", absolute(folder)));
-            out.push_str("# A directory without an index.html: \"off\" (403) or \"html\".\n#listing = \"html\"\n");
-        }
-        None => {
-            let urls = literal::list(answers.origins.iter().map(|url| literal::text(&show_origin(url))));
-            out.push_str("\n# The web server behind larder. Several addresses take turns.\n[origin.site]\n");
-            out.push_str(&format!("urls = {urls}\n\n# It answers everything that is asked here.\n[[route]]\n"));
-            out.push_str(&format!("{of_hosts}origin = \"site\"\n"));
-        }
-    }
-    out.push_str(
-        "\n# What the process may take of the machine's memory.\n[memory]\nsize = \"256MiB\"\n\n\
-         # What is stored outlives a restart.\n#[[disk]]\n#path = \"/var/cache/larder\"\n#size = \"10GiB\"\n\n\
-         # A line for each request.\n#[log]\n#path = \"/var/log/larder/access.log\"\n",
-    );
-    out
-}
-
-fn listeners(answers: &InitFlags, out: &mut String) {
-    let address = listen_address(answers);
-    let shown = literal::text(&show_listen(&address));
-    let tls = match (&answers.acme_email, &answers.cert) {
-        (Some(_), _) => {
-            let names = literal::texts(answers.hosts.iter().map(String::as_str));
-            format!(
-                "# Certificates for these names are ordered by [acme], and renewed.\n[listen.tls]\nacme = {names}\n"
-            )
-        }
-        (None, Some(cert)) => {
-            let key = answers.key.as_deref().map_or(String::new(), |key| format!("key = {}\n", absolute(key)));
-            format!(
-                "# A certificate that changes on disk is read again by itself.\n[listen.tls]\ncert = {}\n{key}",
-                absolute(cert)
-            )
-        }
-        (None, None) => {
-            out.push_str(&format!(
-                "\n# Where larder listens: *:80 would be port 80 of every address.\n[[listen]]\naddress = {shown}\n"
-            ));
-            return;
-        }
-    };
-    out.push_str(&format!("\n[[listen]]\naddress = {shown}\n{tls}"));
-    if matches!(address, ListenAddress::Tcp(at) if at.port() == 443) {
-        out.push_str(
-            "\n# Who comes by http:// is led to https://.\n[[listen]]\naddress = \"*:80\"\nmode = \"redirect\"\n",
-        );
-    }
-    if let Some(email) = &answers.acme_email {
-        out.push_str(&format!(
-            "\n[acme]\n# {TERMS}\nterms_agreed = true\nemail = {}\n# To try it first, with certificates that browsers do not trust:\n\
-             #directory = \"letsencrypt-staging\"\n",
-            literal::text(email)
-        ));
-    }
-}
-
-/// Wherever larder is started.
-fn absolute(path: &Path) -> String {
-    literal::text(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy())
-}
-
-/// A name as a certificate may have it and a route may be for.
-fn parse_host(written: &str) -> Result<String, String> {
-    let name = written.strip_prefix("*.").unwrap_or(written);
-    NameSet::new([name]).map(|_| written.to_ascii_lowercase())
-}
-
-fn parse_email(written: &str) -> Result<String, String> {
-    if is_email(written) { Ok(written.to_owned()) } else { Err("must be such as admin@example.org".to_owned()) }
 }
 
 #[cfg(test)]
@@ -320,7 +209,7 @@ mod tests {
     #[test]
     fn an_answer_that_cannot_be_is_asked_for_again() {
         let (answers, said) =
-            answered("ftp://a\n3000\na_b.test\na.test www.a.test\nnobody\nme@a.test\n80\n127.0.0.1:8443\n");
+            answered("ftp://a\n3000\nwordpres\n\na_b.test\na.test www.a.test\nnobody\nme@a.test\n80\n127.0.0.1:8443\n");
         let answers = answers.unwrap();
         assert_eq!((answers.origins.len(), answers.hosts.len()), (1, 2));
         assert_eq!(
@@ -332,18 +221,23 @@ mod tests {
             6
         );
         assert!(
-            said.contains("neither an e-mail address nor a file") && said.contains("Nothing for 0.0.0.0:443"),
+            said.contains("that is none of them")
+                && said.contains("neither an e-mail address nor a file")
+                && said.contains("Nothing for 0.0.0.0:443"),
             "{said}"
         );
-        let (answers, said) = answered("3000\n\n\n");
+        let (answers, said) = answered("3000\n\n\n\n");
         assert!(answers.unwrap().listen.is_none() && said.contains("Nothing for 127.0.0.1:8080"), "{said}");
+        let (answers, said) = answered("3000\nmediawiki\n\n\n");
+        assert_eq!(answers.unwrap().preset.as_deref(), Some("mediawiki"), "{said}");
+        assert!(said.contains("Is it one of wordpress, drupal") && !said.contains("index.php"), "{said}");
         assert_eq!(answered("3000\n").0.unwrap_err(), "the answers ended before the questions");
     }
 
     #[test]
     fn what_is_written_is_what_was_answered() {
         let read = |flags: InitFlags| {
-            let text = text(&flags);
+            let text = init_text::text(&flags);
             assert!(text.lines().count() < 50, "{text}");
             config::read(&text).unwrap_or_else(|complaints| panic!("{complaints:?}\n{text}")).settings
         };
@@ -354,6 +248,16 @@ mod tests {
         assert_eq!(settings.listeners, crate::plan::Plan::default().settings.listeners);
         let settings = read(InitFlags { root: Some("/srv".into()), ..InitFlags::default() });
         assert_eq!(settings.roots[0].directory, PathBuf::from("/srv"));
+        let php = InitFlags {
+            root: Some("/srv".into()),
+            fastcgi: parse_fastcgi("unix:/run/php.sock").ok(),
+            preset: Some("wordpress".to_owned()),
+            ..InitFlags::default()
+        };
+        let settings = read(php);
+        assert_eq!(settings.roots[0].scripts.as_ref().map(|scripts| scripts.origin), Some(0));
+        assert!(settings.routes[0].closed.as_ref().is_some_and(|closed| closed.close(b"/wp-content/uploads/a.php")));
+        assert!(settings.routes.len() > 1 && settings.routes[0].rules.caching.grant.gives_lifetimes());
         let acme = InitFlags {
             origins,
             hosts: vec!["a.test".to_owned()],

@@ -1,12 +1,13 @@
 //! What would fail when a plan is carried out on this machine, by this user: addresses, files, folders, certificates, names. `larder
-//! check` says it before `larder serve` does. Nothing is made or changed, and no request is sent anywhere.
+//! check` says it before `larder serve` does. Nothing is made or changed, and no request is sent anywhere: origins on this machine are
+//! connected to, others are not.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use proxy::settings::{ListenAddress, RouteTarget};
+use proxy::settings::{ListenAddress, RootSettings, RouteTarget};
 use proxy::wall_now_ms;
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use serde::Serialize;
@@ -15,6 +16,7 @@ use socket2::{Domain, Socket, Type};
 use crate::addresses::{AdminAddress, show_listen};
 use crate::expiry_watch::{ExpiryWatch, show_date};
 use crate::name_check;
+use crate::origin_check;
 use crate::plan::{LogTarget, Plan};
 use crate::quantities::show_size;
 
@@ -84,6 +86,7 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
         }));
     }
     found.extend(name_check::unresolved(plan).into_iter().map(MachineFinding::warning));
+    found.extend(origin_check::unanswered(plan).into_iter().map(MachineFinding::warning));
     found
 }
 
@@ -150,24 +153,34 @@ fn certificates(plan: &Plan) -> Vec<MachineFinding> {
     early.chain(ends).map(|why| MachineFinding::warning(format!("{why} (cert of [listen.tls], --cert)"))).collect()
 }
 
-fn roots(plan: &Plan) -> Vec<MachineFinding> {
+/// Directories of files that this user may not read, that are not there, or whose scripts would be shown and not run.
+pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
     let settings = &plan.settings;
-    let of_route = |at: usize| {
+    let finding = |(at, root): (usize, &RootSettings)| {
         let is_its = |target: RouteTarget| matches!(target, RouteTarget::Root(root) if root == at);
-        let route = settings.routes.iter().find(|route| is_its(route.target))?;
-        Some(format!("{}{}", route.host.as_deref().unwrap_or("*"), route.path_prefix))
-    };
-    let finding = |(at, root): (usize, &proxy::settings::RootSettings)| {
-        let why = readable_folder(&root.directory)?;
-        let route = of_route(at).unwrap_or_default();
-        let message = format!(
-            "the root {} of {route} {why}: requests for it fail ([[route]] root, --root)",
-            root.directory.display()
-        );
-        Some(MachineFinding::warning(message))
+        let route = settings.routes.iter().find(|route| is_its(route.target));
+        let of_route = match route.map(|route| (route.host.as_deref(), &*route.path_prefix)) {
+            None | Some((None, "/")) => String::new(),
+            Some((host, path)) => format!(" of {}{path}", host.unwrap_or_default()),
+        };
+        let shown = format!("the root {}{of_route}", root.directory.display());
+        if let Some(why) = readable_folder(&root.directory) {
+            let message = format!("{shown} {why}: requests for it fail ([[route]] root, --root)");
+            return Some(MachineFinding::warning(message));
+        }
+        let has_script = root.scripts.is_none() && root.directory.join("index.php").is_file();
+        let closed = route.and_then(|route| route.closed.as_ref());
+        (has_script && closed.is_none_or(|closed| !closed.close(b"/index.php"))).then(|| {
+            let message =
+                format!("{shown} has an index.php, which is shown as it is and not run ([[route]] root, --root)");
+            MachineFinding::warning(message).advise(SCRIPTS_ADVICE.to_owned())
+        })
     };
     settings.roots.iter().enumerate().filter_map(finding).collect()
 }
+
+const SCRIPTS_ADVICE: &str = "fastcgi in an [origin.NAME] and origin = \"NAME\" in the route have php-fpm run it (docs/php.md); \
+                              closed_paths = ['[.]php'] shows no script to anybody";
 
 /// A file, or a directory that one is made in, with room for it.
 fn disk(path: &Path, bytes: u64) -> Option<MachineFinding> {

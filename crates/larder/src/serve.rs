@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
 
-use crate::addresses::{show_listen, show_origin};
+use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::flags::ServeFlags;
 use crate::limits::CERTIFICATE_LOOK_EVERY;
+use crate::machine_check;
 use crate::plan::Plan;
 use crate::quantities::show_size;
 use crate::running::{Running, warn_of_names};
@@ -43,6 +44,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         return fail(&sentence);
     }
     introduce(&running);
+    warn_of_roots(&running.plan);
     warn_of_names(&running.plan);
     obey(&mut signals, &mut running, &flags)
 }
@@ -118,9 +120,15 @@ fn reload(running: &mut Running, flags: &ServeFlags) {
                 say!("warning: {sentence}");
             }
             say!("reloaded: {}", describe(&running.plan));
+            warn_of_roots(&running.plan);
         }
         Err(sentence) => say!("the new config is refused, the old one stays: {sentence}"),
     }
+}
+
+/// Directories that are not there or may not be read, whose files would be refused one by one, and those whose scripts are shown.
+fn warn_of_roots(plan: &Plan) {
+    machine_check::roots(plan).iter().for_each(|finding| say!("warning: {}", finding.message));
 }
 
 /// The lines an operator sees first: where it is, and what is behind it.
@@ -135,10 +143,12 @@ fn introduce(running: &Running) {
         }
     }
     let settings = &running.plan.settings;
-    for route in &settings.routes {
+    // What a preset says of single paths has no line of its own.
+    let written: Vec<_> = settings.routes.iter().filter(|route| !route.yields_to_paths).collect();
+    for route in &written {
         let host = route.host.as_deref().unwrap_or("*");
         let path = route.path_pattern.as_ref().map_or(&*route.path_prefix, |pattern| pattern.text());
-        let is_all = settings.routes.len() == 1 && (host, path) == ("*", "/");
+        let is_all = written.len() == 1 && (host, path) == ("*", "/");
         match route.target {
             RouteTarget::Origin(at) => {
                 let origin = &settings.origins[at];
@@ -181,10 +191,9 @@ fn introduce(running: &Running) {
 }
 
 fn show_urls(origin: &OriginSettings) -> String {
-    let protocol = if origin.fastcgi.is_some() { "FastCGI at " } else { "" };
-    let show = |url: &OriginUrl| match url {
-        OriginUrl::Tcp { host, port } if origin.fastcgi.is_some() => format!("{host}:{port}"),
-        url => show_origin(url),
+    let (protocol, show) = match origin.fastcgi {
+        Some(_) => ("FastCGI at ", show_fastcgi as fn(&OriginUrl) -> String),
+        None => ("", show_origin as fn(&OriginUrl) -> String),
     };
     let urls: Vec<String> = origin.urls.iter().map(show).collect();
     format!("{protocol}{}", urls.join(", "))

@@ -35,6 +35,9 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) fn bind(settings: &ListenerSettings, cores: usize) -> Result<(ListenAddress, Vec<Listener>), String> {
     let failed = |address: &dyn std::fmt::Display, error: io::Error| match error.kind() {
         io::ErrorKind::AddrInUse => format!("cannot listen on {address}: the address is in use"),
+        io::ErrorKind::PermissionDenied if matches!(settings.address, ListenAddress::Tcp(_)) => format!(
+            "cannot listen on {address}: a port below 1024 needs a right that this user has not (CAP_NET_BIND_SERVICE)"
+        ),
         _ => format!("cannot listen on {address}: {error}"),
     };
     match &settings.address {

@@ -1,5 +1,8 @@
 
-// Every page says in a field and behind its last byte for whom it was made.
+// Every page says in a field and behind its last byte for whom it was made, and is counted.
+if (PHP_SAPI !== 'cli') {
+    file_put_contents(dirname(__DIR__) . '/php-requests', '.', FILE_APPEND);
+}
 ob_start(function ($page) {
     try {
         $user = RequestContext::getMain()->getUser();

@@ -7,6 +7,9 @@ use crate::dice::Dice;
 use crate::plain_exchange::Message;
 use crate::sites::php_site::{self, PhpSite};
 use crate::sites::private_judge::{Site, mark};
+use crate::sites::site_play::{Application, Play, as_it_is};
+use crate::sites::site_policy::{Reached, SiteWords};
+use crate::sites::site_promise::{Change, Promise};
 use crate::sites::visitor::{Request, Visitor};
 
 const PACKAGE: &str = "/usr/share/mediawiki";
@@ -20,17 +23,61 @@ const LOCATIONS: &str = "location /wiki/ { rewrite ^/wiki/(.*)$ /index.php?title
 /// Only for the making of the database.
 const PASSWORD_END: &str = "-has-a-long-password";
 
+const OWN_SEEN: &str = "a user's own name in their preferences";
+const EDIT_SEEN: &str = "an edited page, at the stranger";
+const OWN_EDIT_SEEN: &str = "an edited page, at a user";
+
+pub const APPLICATION: Application = Application {
+    name: "mediawiki",
+    words: SiteWords {
+        preset: "mediawiki",
+        vcl: include_str!("../../sites/mediawiki/site.vcl"),
+        origin: "",
+        root: "closed_paths = ['^/(?:cache|includes|languages|maintenance|serialized|vendor)/', '^/LocalSettings[.]php', '^/images/.*[.]php', '^/images/deleted/']",
+    },
+    set_up,
+    plays: &[
+        Play::of_site("MediaWiki as it is installed", as_it_is),
+        Play::of_site("MediaWiki with lives for pages", say_how_long),
+    ],
+    preset_plays: &[
+        Play {
+            what: "MediaWiki with lives for pages, with the preset",
+            prepare: say_how_long,
+            reached: Reached::ByHttp,
+            on_top: "",
+            promise: Promise { changes_seen_after_s: Some(3.5), own_pages_alone: true, second_is_hit: true },
+        },
+        Play {
+            what: "MediaWiki that purges what has changed, with the preset",
+            prepare: say_what_changed,
+            reached: Reached::ByHttp,
+            on_top: "",
+            promise: Promise { changes_seen_after_s: Some(1.0), own_pages_alone: true, second_is_hit: true },
+        },
+        Play {
+            what: "the same without nginx, over FastCGI",
+            prepare: as_it_is,
+            reached: Reached::ByFastCgi,
+            on_top: "",
+            promise: Promise { changes_seen_after_s: Some(1.0), own_pages_alone: true, second_is_hit: true },
+        },
+    ],
+};
+
 #[derive(Default)]
-pub struct MediaWiki {
+struct MediaWiki {
     edits: u64,
+    /// What is being sent: the page, and what it gets.
+    edited: Option<(&'static str, String)>,
+    changed: Vec<Change>,
 }
 
-/// Installs it in a folder, starts it, and says what the judge must know.
-pub fn set_up() -> Result<(PhpSite, MediaWiki), String> {
-    let of_php = [("/usr/share/doc/php-mysql", "php-mysql"), ("/usr/share/doc/php-mbstring", "php-mbstring")];
-    php_site::check_packages(
-        &[&[(PACKAGE, "mediawiki"), ("/usr/share/doc/php-xml", "php-xml")], &of_php[..]].concat(),
-    )?;
+fn set_up() -> Result<(PhpSite, Box<dyn Site>), String> {
+    let of_php =
+        ["mysql", "mbstring", "xml", "curl"].map(|name| (format!("/usr/share/doc/php-{name}"), format!("php-{name}")));
+    let of_php: Vec<_> = of_php.iter().map(|(path, name)| (path.as_str(), name.as_str())).collect();
+    php_site::check_packages(&[&[(PACKAGE, "mediawiki")], &of_php[..]].concat())?;
     let mut site = PhpSite::set_up("mediawiki", PACKAGE)?;
     let folder = site.processes.folder.clone();
     let _ = std::fs::remove_file(folder.join(SETTINGS));
@@ -65,12 +112,18 @@ pub fn set_up() -> Result<(PhpSite, MediaWiki), String> {
     site.php(&["-r", &own])?;
     append_settings(&site, include_str!("../../sites/mediawiki/marks.php"))?;
     site.serve(LOCATIONS)?;
-    Ok((site, MediaWiki::default()))
+    Ok((site, Box::new(MediaWiki::default())))
 }
 
 /// From now on pages for whoever has no session say that a cache may have them.
-pub fn say_how_long(site: &PhpSite) -> Result<(), String> {
+fn say_how_long(site: &PhpSite) -> Result<(), String> {
     append_settings(site, include_str!("../../sites/mediawiki/cache_headers.php"))
+}
+
+/// From now on pages live as long as MediaWiki has them live, and it purges what has changed.
+fn say_what_changed(site: &PhpSite) -> Result<(), String> {
+    let text = include_str!("../../sites/mediawiki/purges.php").replace("PORT", &site.purge_port.to_string());
+    append_settings(site, &text)
 }
 
 fn append_settings(site: &PhpSite, more: &str) -> Result<(), String> {
@@ -118,6 +171,7 @@ impl MediaWiki {
         self.edits += 1;
         let text = format!("Edit {}.", self.edits);
         let title = PAGES[(self.edits % 4) as usize];
+        self.edited = Some((title, text.clone()));
         let pairs = [("action", "edit"), ("title", title), ("appendtext", &text), ("token", token), ("format", "json")];
         Request::form("edit", "/api.php", &pairs)
     }
@@ -132,6 +186,36 @@ impl Site for MediaWiki {
         SESSION
     }
 
+    fn own_cookies(&self) -> &'static [&'static str] {
+        &["_session", SESSION, "Token"]
+    }
+
+    fn public_classes(&self) -> &'static [&'static str] {
+        &["page", "front page"]
+    }
+
+    fn public_pages(&self) -> Vec<String> {
+        PAGES.iter().chain(&["Main_Page"]).map(|page| format!("/wiki/{page}")).collect()
+    }
+
+    fn sights(&self) -> &'static [&'static str] {
+        &[OWN_SEEN, EDIT_SEEN, OWN_EDIT_SEEN]
+    }
+
+    fn seen(&self, visitor: &Visitor, request: &Request, text: &str) -> Vec<&'static str> {
+        let shows_edit = request.class == "page" && text.contains("Edit ");
+        let all = [
+            (OWN_SEEN, visitor.name.is_some_and(|name| text.contains(&format!("private-of-{name}.")))),
+            (EDIT_SEEN, shows_edit && visitor.name.is_none()),
+            (OWN_EDIT_SEEN, shows_edit && visitor.name.is_some_and(|name| text.contains(&mark(name)))),
+        ];
+        all.into_iter().filter(|(_, is_seen)| *is_seen).map(|(sight, _)| sight).collect()
+    }
+
+    fn changed(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changed)
+    }
+
     fn marks(&self, user: &str) -> Vec<String> {
         let (first, rest) = user.split_at(1);
         // The second one is in the cookies of a session.
@@ -143,19 +227,17 @@ impl Site for MediaWiki {
     }
 
     fn draw(&mut self, dice: &mut Dice, visitor: &mut Visitor) -> Request {
+        if !visitor.has_cookie(SESSION) && !visitor.kept.contains_key("login") && dice.below(4) == 0 {
+            visitor.forget();
+        }
         let Some(name) = visitor.name else {
-            return match dice.below(24) {
-                0 => {
-                    visitor.cookies.clear();
-                    MediaWiki::page(dice)
-                }
-                1 => self.edit("+\\"),
-                _ => MediaWiki::page(dice),
-            };
+            return if dice.below(24) == 0 { self.edit("+\\") } else { MediaWiki::page(dice) };
         };
         let token =
             |kind: &str| Request::get("API", format!("/api.php?action=query&meta=tokens&type={kind}&format=json"));
-        if !visitor.has_cookie(SESSION) && dice.below(2) == 0 {
+        let is_out = !visitor.has_cookie(SESSION);
+        // Who has begun to log in goes on.
+        if is_out && (visitor.kept.contains_key("login") || dice.below(4) == 0) {
             let Some(token) = visitor.kept.remove("login") else { return token("login") };
             let password = format!("{name}{PASSWORD_END}");
             let pairs = [
@@ -167,7 +249,7 @@ impl Site for MediaWiki {
             ];
             return Request::form("login", "/api.php", &pairs).with_password();
         }
-        match (dice.below(20), visitor.kept.get("csrf").cloned()) {
+        match (dice.below(16), visitor.kept.get("csrf").cloned()) {
             (0, Some(csrf)) => {
                 visitor.kept.remove("csrf");
                 Request::form("logout", "/api.php", &[("action", "logout"), ("token", &csrf), ("format", "json")])
@@ -180,6 +262,11 @@ impl Site for MediaWiki {
 
     fn learn(&mut self, visitor: &mut Visitor, _request: &Request, answer: &Message) {
         let body = String::from_utf8_lossy(&answer.body);
+        if let Some((page, word)) = self.edited.take()
+            && body.contains("\"result\":\"Success\"")
+        {
+            self.changed.push(Change { target: format!("/wiki/{page}"), word });
+        }
         for (kind, name) in [("login", "\"logintoken\":\""), ("csrf", "\"csrftoken\":\"")] {
             let token = body.split_once(name).and_then(|(_, rest)| rest.split_once('"'));
             if let Some((token, _)) = token.filter(|(token, _)| token.len() > 8) {

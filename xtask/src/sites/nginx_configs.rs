@@ -13,7 +13,7 @@ use crate::plain_exchange::{Message, Unframed};
 use crate::ports;
 use crate::project::Project;
 use crate::sites::site_processes::SiteProcesses;
-use crate::sites::{published_conf, spelled_paths};
+use crate::sites::{nginx_program, published_conf, spelled_paths};
 
 const START_SECONDS_MAX: f64 = 10.0;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -130,8 +130,8 @@ fn start_nginx(site: &mut SiteProcesses, text: &str) -> Result<u16, String> {
         let there = PathBuf::from("/etc/nginx").join(name);
         std::fs::copy(&there, site.folder.join(name)).map_err(|error| format!("{}: {error}", there.display()))?;
     }
-    site.write("nginx.conf", &super::nginx_conf(&text))?;
-    site.start("nginx", super::nginx(&site.folder))?;
+    site.write("nginx.conf", &nginx_program::conf(&text))?;
+    site.start("nginx", nginx_program::command(&site.folder))?;
     ports::wait(port, START_SECONDS_MAX, || site.is_up())
         .map_err(|why| format!("{why}: {}", site.last_words("nginx")))?;
     Ok(port)

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::ports;
 use crate::project::Stopwatch;
+use crate::sites::nginx_program::{self, is_root};
 use crate::sites::site_processes::SiteProcesses;
-use crate::sites::{is_root, nginx, nginx_conf};
 
 const START_SECONDS_MAX: f64 = 60.0;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -27,6 +27,8 @@ pub struct PhpSite {
     pub processes: SiteProcesses,
     /// Where nginx listens.
     pub port: u16,
+    /// Where larder listens for what the site itself says to it.
+    pub purge_port: u16,
 }
 
 /// Says which packages are missing, and how they are installed without a service being started.
@@ -77,12 +79,18 @@ impl PhpSite {
         }
         processes.start("mariadb", database)?;
         wait_for(&mut processes, "mariadb", "db.sock")?;
-        Ok(PhpSite { processes, port: ports::free()? })
+        Ok(PhpSite { processes, port: ports::free()?, purge_port: ports::free()? })
     }
 
     /// Runs a program of PHP's to its end.
     pub fn php(&self, arguments: &[&str]) -> Result<String, String> {
         self.processes.run(Command::new("php").args(["-d", "display_errors=stderr"]).args(arguments))
+    }
+
+    /// How many requests PHP has had to answer: pages add a byte each to this file.
+    pub fn requests_count(&self) -> usize {
+        let file = std::fs::metadata(self.processes.folder.join("php-requests"));
+        file.map_or(0, |file| usize::try_from(file.len()).unwrap_or(usize::MAX))
     }
 
     /// Makes an empty database.
@@ -122,8 +130,8 @@ impl PhpSite {
             self.port,
             folder.join("php.sock").display()
         );
-        self.processes.write("nginx.conf", &nginx_conf(&server))?;
-        self.processes.start("nginx", nginx(&folder))?;
+        self.processes.write("nginx.conf", &nginx_program::conf(&server))?;
+        self.processes.start("nginx", nginx_program::command(&folder))?;
         let processes = &mut self.processes;
         ports::wait(self.port, START_SECONDS_MAX, || processes.is_up())
             .map_err(|why| format!("{why}: {}", self.processes.last_words("nginx")))

@@ -1,21 +1,21 @@
 //! The judge of a site: two users and a stranger do what people do, in random order with a seed, and no answer may bring one
-//! of them what is another's. It knows of a site only what a [`Site`] says.
+//! of them what is another's; in front of a preset, what it promises has to hold, too. It knows of a site only what a [`Site`] says.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::plain_exchange::Message;
+use crate::project::Stopwatch;
+use crate::sites::site_promise::{Change, ChangeWatch, Promise};
+use crate::sites::site_report::{FIRST_LOOK, Report, SECOND_LOOK};
 use crate::sites::visitor::{Request, Visitor};
 
 /// So many of the steps that led to a violation are shown.
 const STEPS_SHOWN_MAX: usize = 8;
-/// So many violations are printed; all are counted.
-const SHOWN_MAX: usize = 12;
-/// Answers that nobody finished are no judgement; more than one in so many make the run worth nothing.
-const UNANSWERED_ONE_IN: usize = 10;
 /// Longer than what the pages of a site live. The clock of larder alone cannot be moved: the site's `Date` would be of another time.
 const PAUSE_MS_MAX: u64 = 4_000;
 
@@ -25,6 +25,18 @@ pub trait Site {
     fn users(&self) -> [&'static str; 2];
     /// A part of the names of the cookies that a session has.
     fn session_cookie(&self) -> &'static str;
+    /// Parts of the names of all cookies whose owners are answered by the site alone, where it has a preset.
+    fn own_cookies(&self) -> &'static [&'static str];
+    /// Classes of requests for pages that anybody may have.
+    fn public_classes(&self) -> &'static [&'static str];
+    /// Some of these pages.
+    fn public_pages(&self) -> Vec<String>;
+    /// What has to be seen at least once, or little was tested.
+    fn sights(&self) -> &'static [&'static str];
+    /// Which of these somebody sees in an answer, whose head and body are this text.
+    fn seen(&self, visitor: &Visitor, request: &Request, text: &str) -> Vec<&'static str>;
+    /// Pages that were changed since this was asked before.
+    fn changed(&mut self) -> Vec<Change>;
     /// What only answers to this user have in them: [`mark`], and what a session's cookies begin with.
     fn marks(&self, user: &str) -> Vec<String>;
     /// Words in private pages: who has not been given one by a page of their own must not see it.
@@ -40,57 +52,6 @@ pub fn mark(user: &str) -> String {
     format!("asked-by-{user}.")
 }
 
-/// Asked for, hits, and answers that were made for nobody.
-#[derive(Default)]
-struct Counts {
-    asked: usize,
-    hits: usize,
-}
-
-#[derive(Default)]
-pub struct Report {
-    pub violations: Vec<String>,
-    pub answers: usize,
-    pub unanswered: usize,
-    /// Of the stranger, by class.
-    by_class: BTreeMap<&'static str, Counts>,
-    /// Answers to users.
-    users: Counts,
-    /// Pages made for nobody that a user with a session got from the store.
-    strangers_pages: usize,
-    pages_of_users: usize,
-}
-
-impl Report {
-    /// Has it tested anything?
-    pub fn is_worth_something(&self) -> bool {
-        self.answers > 0 && self.unanswered * UNANSWERED_ONE_IN <= self.answers && self.pages_of_users > 0
-    }
-
-    pub fn lines(&self) -> Vec<String> {
-        let (mut asked, mut hits) = (0, 0);
-        let mut lines = Vec::new();
-        for (class, counts) in &self.by_class {
-            (asked, hits) = (asked + counts.asked, hits + counts.hits);
-            lines.push(format!("    {class}: {} of {} hits", counts.hits, counts.asked));
-        }
-        let shown = format!(
-            "{} answers, {} without one; {} were made for a user; the stranger had {hits} hits of {asked}, users {} of {}, \
-             {} of these made for nobody; {} private to somebody else",
-            self.answers,
-            self.unanswered,
-            self.pages_of_users,
-            self.users.hits,
-            self.users.asked,
-            self.strangers_pages,
-            self.violations.len()
-        );
-        lines.insert(0, shown);
-        lines.extend(self.violations.iter().take(SHOWN_MAX).cloned());
-        lines
-    }
-}
-
 struct Judge<'a> {
     site: &'a mut dyn Site,
     folder: &'a Path,
@@ -99,17 +60,22 @@ struct Judge<'a> {
     history: BTreeMap<String, VecDeque<String>>,
     /// Validators that anybody was given, by target.
     validators: BTreeMap<String, (String, String)>,
+    changes: ChangeWatch,
+    watch: Stopwatch,
     report: Report,
     steps: u64,
 }
 
+/// What came of a request, and when it was sent.
+struct Sent {
+    at_s: f64,
+    answer: io::Result<Message>,
+}
+
 /// Plays a number of steps in front of a larder that listens in this folder.
-pub fn run(site: &mut dyn Site, folder: &Path, steps: u64, seed: u64) -> Report {
+pub fn run(site: &mut dyn Site, folder: &Path, promise: Promise, (steps, seed): (u64, u64)) -> Report {
     let mut dice = Dice::of(seed);
-    let names = site.users().map(Some).into_iter().chain([None]);
-    let visitors = names.map(|name| Visitor { name, ..Visitor::default() }).collect();
-    let (history, validators) = (BTreeMap::new(), BTreeMap::new());
-    let mut judge = Judge { site, folder, visitors, history, validators, report: Report::default(), steps: 0 };
+    let mut judge = Judge::of(site, folder, promise);
     while judge.steps < steps {
         judge.steps += 1;
         match dice.below(12) {
@@ -124,26 +90,37 @@ pub fn run(site: &mut dyn Site, folder: &Path, steps: u64, seed: u64) -> Report 
             }
         }
     }
+    judge.look_twice();
+    judge.report.changes_looked_at = judge.changes.looked_at;
     judge.report
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    fn of(site: &'a mut dyn Site, folder: &'a Path, promise: Promise) -> Judge<'a> {
+        let names = site.users().map(Some).into_iter().chain([None]);
+        let visitors = names.map(|name| Visitor { name, ..Visitor::default() }).collect();
+        let sights = site.sights().iter().map(|sight| (*sight, 0)).collect();
+        let report = Report { promise, sights, ..Report::default() };
+        let (history, validators, changes) = (BTreeMap::new(), BTreeMap::new(), ChangeWatch::default());
+        Judge { site, folder, visitors, history, validators, changes, watch: Stopwatch::start(), report, steps: 0 }
+    }
+
     fn one(&mut self, dice: &mut Dice, who: usize) {
         let request = match self.visitors[who].next.pop() {
             Some(request) => request,
             None => self.site.draw(dice, &mut self.visitors[who]),
         };
         let request = self.varied(dice, request);
-        let sent = request.send(&self.visitors[who].cookie_line(), self.folder);
-        self.take(who, &request, sent);
+        self.send(who, &request);
     }
 
     /// The same page for everybody in the same moment: who waits behind another's fetch must not get what is theirs.
     fn all_at_once(&mut self, dice: &mut Dice) {
         let request = self.site.draw(dice, &mut self.visitors[2]);
         if request.method != "GET" {
-            return self.take_one(2, request);
+            return self.send(2, &request);
         }
+        let at_s = self.watch.seconds();
         let asked: Vec<_> = (0..self.visitors.len())
             .map(|who| {
                 let (request, cookies) = (request.clone(), self.visitors[who].cookie_line());
@@ -152,14 +129,25 @@ impl Judge<'_> {
             })
             .collect();
         for (who, asked) in asked.into_iter().enumerate() {
-            let sent = asked.join().unwrap_or_else(|_| Err(std::io::Error::other("it panicked")));
-            self.take(who, &request, sent);
+            let answer = asked.join().unwrap_or_else(|_| Err(io::Error::other("it panicked")));
+            self.take(who, &request, Sent { at_s, answer });
         }
     }
 
-    fn take_one(&mut self, who: usize, request: Request) {
-        let sent = request.send(&self.visitors[who].cookie_line(), self.folder);
-        self.take(who, &request, sent);
+    fn send(&mut self, who: usize, request: &Request) {
+        let at_s = self.watch.seconds();
+        let answer = request.send(&self.visitors[who].cookie_line(), self.folder);
+        self.take(who, request, Sent { at_s, answer });
+    }
+
+    /// Somebody without cookies asks for each page that anybody may have, and at once again.
+    fn look_twice(&mut self) {
+        for target in self.site.public_pages() {
+            for class in [FIRST_LOOK, SECOND_LOOK] {
+                self.visitors[2].forget();
+                self.send(2, &Request::get(class, target.as_str()));
+            }
+        }
     }
 
     /// The request as browsers, crawlers and operators vary it.
@@ -180,8 +168,8 @@ impl Judge<'_> {
         }
     }
 
-    fn take(&mut self, who: usize, request: &Request, sent: std::io::Result<Message>) {
-        let Ok(answer) = sent else {
+    fn take(&mut self, who: usize, request: &Request, sent: Sent) {
+        let Ok(answer) = sent.answer else {
             self.report.unanswered += 1;
             return;
         };
@@ -196,10 +184,17 @@ impl Judge<'_> {
             request.fields.iter().map(|(name, _)| format!(" {name}")).collect::<String>(),
             answer.second_word(),
         );
-        let text = text_of(&answer);
-        self.count(who, request, &text, &status);
-        let wrong = self.violations_in(who, request, &text);
-        let before = self.history.entry(request.target.clone()).or_default();
+        let (text, is_hit) = (text_of(&answer), status.contains("; hit"));
+        self.count(who, request, &answer, (&text, is_hit));
+        let mut wrong = self.leaks_in(who, request, &text);
+        wrong.extend(self.promises_broken(who, request, &answer, (&text, is_hit, sent.at_s)));
+        self.remember(&request.target, line, &wrong);
+        self.learn(who, request, &answer);
+    }
+
+    /// What was asked for a page, and what came of it: a violation is printed with what led to it.
+    fn remember(&mut self, target: &str, line: String, wrong: &[String]) {
+        let before = self.history.entry(target.to_owned()).or_default();
         if !wrong.is_empty() {
             let led: String = before.iter().map(|line| format!("\n        {line}")).collect();
             self.report.violations.push(format!("  {}:{led}\n        {line}", wrong.join("; ")));
@@ -208,12 +203,22 @@ impl Judge<'_> {
         if before.len() > STEPS_SHOWN_MAX {
             before.pop_front();
         }
+    }
+
+    fn learn(&mut self, who: usize, request: &Request, answer: &Message) {
         let field = |name: &str| answer.field(name).unwrap_or_default().to_owned();
         if answer.second_word() == "200" {
             self.validators.insert(request.target.clone(), (field("etag"), field("last-modified")));
         }
-        self.visitors[who].take_cookies(&answer);
-        self.site.learn(&mut self.visitors[who], request, &answer);
+        let (visitor, session) = (&mut self.visitors[who], self.site.session_cookie());
+        let was_in = visitor.has_cookie(session);
+        visitor.take_cookies(answer);
+        let is_in = visitor.has_cookie(session);
+        visitor.has_been_in |= is_in;
+        self.report.logouts += usize::from(was_in && !is_in);
+        self.site.learn(visitor, request, answer);
+        let now_s = self.watch.seconds();
+        self.site.changed().into_iter().for_each(|change| self.changes.note(change, now_s));
     }
 
     /// Whose page an answer may be.
@@ -223,7 +228,7 @@ impl Judge<'_> {
         visitor.name.filter(|_| has_session || request.has_password)
     }
 
-    fn violations_in(&self, who: usize, request: &Request, text: &str) -> Vec<String> {
+    fn leaks_in(&self, who: usize, request: &Request, text: &str) -> Vec<String> {
         let (visitor, own) = (&self.visitors[who], self.speaks_as(who, request));
         let name = visitor.shown_name();
         let mut wrong = Vec::new();
@@ -241,19 +246,63 @@ impl Judge<'_> {
         wrong
     }
 
-    fn count(&mut self, who: usize, request: &Request, text: &str, status: &str) {
-        let is_hit = status.contains("; hit");
-        let counts = match self.visitors[who].name {
-            None => self.report.by_class.entry(request.class).or_default(),
-            Some(_) => &mut self.report.users,
-        };
-        counts.asked += 1;
-        counts.hits += usize::from(is_hit);
-        if let Some(user) = self.speaks_as(who, request) {
-            self.report.pages_of_users += usize::from(text.contains(&mark(user)));
-            self.report.strangers_pages += usize::from(is_hit && text.contains(&mark("nobody")));
+    /// Has somebody cookies whose owners are answered by the site alone?
+    fn has_own_cookies(&self, who: usize) -> bool {
+        self.site.own_cookies().iter().any(|part| self.visitors[who].has_cookie(part))
+    }
+
+    fn promises_broken(
+        &mut self,
+        who: usize,
+        request: &Request,
+        answer: &Message,
+        (text, is_hit, asked_s): (&str, bool, f64),
+    ) -> Vec<String> {
+        let promise = self.report.promise;
+        let mut broken = Vec::new();
+        if promise.own_pages_alone && is_hit && self.has_own_cookies(who) && text.contains(&mark("nobody")) {
+            broken.push(format!("{} has cookies of their own and got a stored page", self.visitors[who].shown_name()));
+        }
+        let is_whole = request.method == "GET" && answer.second_word() == "200" && !is_coded(answer);
+        if let (Some(promised_s), true) = (promise.changes_seen_after_s, is_whole)
+            && let Some(word) = self.changes.missing_in(&request.target, asked_s, promised_s, text)
+        {
+            broken.push(format!("'{word}' should be in this page"));
+        }
+        broken
+    }
+
+    fn count(&mut self, who: usize, request: &Request, answer: &Message, (text, is_hit): (&str, bool)) {
+        let visitor = &self.visitors[who];
+        let (has_session, has_own) = (visitor.has_cookie(self.site.session_cookie()), self.has_own_cookies(who));
+        let speaks_as = self.speaks_as(who, request);
+        let report = &mut self.report;
+        match visitor.name {
+            None => report.by_class.entry(request.class).or_default().add(is_hit),
+            Some(_) => report.users.add(is_hit),
+        }
+        let wants_fresh = request.fields.iter().any(|(name, _)| name == "Cache-Control");
+        // What is not there for everybody is no public page.
+        let is_page = matches!(answer.second_word(), "200" | "206" | "304");
+        if is_page && !has_own && !wants_fresh && self.site.public_classes().contains(&request.class) {
+            report.public.add(is_hit);
+        }
+        if visitor.has_been_in && !has_session && text.contains(&mark("nobody")) {
+            report.hits_after_logout += usize::from(is_hit);
+        }
+        if let Some(user) = speaks_as {
+            report.pages_of_users += usize::from(text.contains(&mark(user)));
+            report.strangers_pages += usize::from(is_hit && text.contains(&mark("nobody")));
+        }
+        for sight in self.site.seen(visitor, request, text) {
+            *report.sights.entry(sight).or_default() += 1;
         }
     }
+}
+
+/// Are its words to be read at all?
+fn is_coded(answer: &Message) -> bool {
+    answer.field("content-encoding").is_some()
 }
 
 /// Head and body as one text, in which marks and secrets are looked for.
@@ -278,6 +327,30 @@ mod tests {
             "session"
         }
 
+        fn own_cookies(&self) -> &'static [&'static str] {
+            &["session", "cart"]
+        }
+
+        fn public_classes(&self) -> &'static [&'static str] {
+            &["page"]
+        }
+
+        fn public_pages(&self) -> Vec<String> {
+            vec!["/".to_owned()]
+        }
+
+        fn sights(&self) -> &'static [&'static str] {
+            &[]
+        }
+
+        fn seen(&self, _: &Visitor, _: &Request, _: &str) -> Vec<&'static str> {
+            Vec::new()
+        }
+
+        fn changed(&mut self) -> Vec<Change> {
+            Vec::new()
+        }
+
         fn marks(&self, user: &str) -> Vec<String> {
             vec![mark(user)]
         }
@@ -293,19 +366,26 @@ mod tests {
         fn learn(&mut self, _: &mut Visitor, _: &Request, _: &Message) {}
     }
 
-    /// How many violations there are in an answer to one of three: ann with a session, ben without one, a stranger.
-    fn check(who: usize, request: &Request, body: &str, expect: usize) {
-        let ann = Visitor { name: Some("ann"), ..Visitor::default() };
-        let mut visitors = vec![ann, Visitor { name: Some("ben"), ..Visitor::default() }, Visitor::default()];
-        visitors[0].cookies.insert("a_session".to_owned(), "1".to_owned());
-        let (history, validators, mut site) = (BTreeMap::new(), BTreeMap::new(), Made);
-        let report = Report::default();
-        let mut judge =
-            Judge { site: &mut site, folder: Path::new("."), visitors, history, validators, report, steps: 1 };
-        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    /// The report of an answer to one of four: ann with a session, ben without one, a stranger, ann with a cart and no session any more.
+    fn report_of(who: usize, request: &Request, (status, body): (&str, &str), promise: Promise) -> Report {
+        let mut site = Made;
+        let mut judge = Judge::of(&mut site, Path::new("."), promise);
+        judge.visitors.push(Visitor { name: Some("ann"), has_been_in: true, ..Visitor::default() });
+        judge.visitors[0].cookies.insert("a_session".to_owned(), "1".to_owned());
+        judge.visitors[3].cookies.insert("cart".to_owned(), "1".to_owned());
+        judge.changes.note(Change { target: "/".to_owned(), word: "changed.".to_owned() }, 0.0);
+        let length = body.len();
+        let text =
+            format!("HTTP/1.1 200 OK\r\nCache-Status: larder; {status}\r\nContent-Length: {length}\r\n\r\n{body}");
         let answer = Message::read(&mut text.as_bytes(), Unframed::UntilEnd, true).map(|answer| answer.expect("one"));
-        judge.take(who, request, answer);
-        assert_eq!(judge.report.violations.len(), expect, "{who} {body}: {:?}", judge.report.violations);
+        judge.take(who, request, Sent { at_s: 5.0, answer });
+        judge.report
+    }
+
+    /// How many violations there are.
+    fn check(who: usize, request: &Request, body: &str, expect: usize) {
+        let report = report_of(who, request, ("hit", body), Promise::default());
+        assert_eq!(report.violations.len(), expect, "{who} {body}: {:?}", report.violations);
     }
 
     #[test]
@@ -321,5 +401,30 @@ mod tests {
         check(2, &page, "asked-by-nobody.", 0);
         check(2, &page, "asked-by-ann.", 1);
         check(2, &page, "private-of-ann.", 1);
+    }
+
+    #[test]
+    fn in_front_of_a_preset_its_promise_has_to_hold() {
+        let promised =
+            |changes_seen_after_s| Promise { changes_seen_after_s, own_pages_alone: true, ..Promise::default() };
+        let broken = |who, status, body: &str, promise| {
+            report_of(who, &Request::get("page", "/"), (status, body), promise).violations.len()
+        };
+        // A stored page at who has a session, at who has a cart, and at a stranger.
+        assert_eq!([0, 3, 2].map(|who| broken(who, "hit", "asked-by-nobody.", promised(None))), [1, 1, 0]);
+        assert_eq!(broken(0, "fwd=bypass", "asked-by-nobody.", promised(None)), 0);
+        // The page was changed five seconds before it was asked for.
+        assert_eq!([6.0, 5.0].map(|after_s| broken(2, "hit", "old asked-by-nobody.", promised(Some(after_s)))), [0, 1]);
+        assert_eq!(broken(2, "hit", "changed. asked-by-nobody.", promised(Some(5.0))), 0);
+    }
+
+    #[test]
+    fn hits_are_counted_for_whoever_may_share_them() {
+        let counted = |who, status| {
+            let report = report_of(who, &Request::get("page", "/"), (status, "asked-by-nobody."), Promise::default());
+            (report.public.asked, report.public.hits, report.hits_after_logout)
+        };
+        assert_eq!([0, 1, 2, 3].map(|who| counted(who, "hit")), [(0, 0, 0), (1, 1, 0), (1, 1, 0), (0, 0, 1)]);
+        assert_eq!([2, 3].map(|who| counted(who, "fwd=uri-miss")), [(1, 0, 0), (0, 0, 0)]);
     }
 }

@@ -32,8 +32,13 @@ impl Request {
 
     pub fn form(class: &'static str, target: impl Into<String>, pairs: &[(&str, &str)]) -> Request {
         let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
-        let fields = vec![("Content-Type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
-        Request { method: "POST", fields, body: Some(pairs.join("&")), ..Request::get(class, target) }
+        Request::post(class, target, "application/x-www-form-urlencoded", pairs.join("&"))
+    }
+
+    /// What scripts and applications send.
+    pub fn post(class: &'static str, target: impl Into<String>, kind: &str, body: impl Into<String>) -> Request {
+        let fields = vec![("Content-Type".to_owned(), kind.to_owned())];
+        Request { method: "POST", fields, body: Some(body.into()), ..Request::get(class, target) }
     }
 
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Request {
@@ -70,6 +75,8 @@ pub struct Visitor {
     /// `None`: a stranger.
     pub name: Option<&'static str>,
     pub cookies: BTreeMap<String, String>,
+    /// They have had a session.
+    pub has_been_in: bool,
     /// Words that nobody else should see, and that this one may.
     pub knows: BTreeSet<String>,
     /// What pages told, by names that the site gives: nonces, links.
@@ -85,6 +92,14 @@ impl Visitor {
 
     pub fn has_cookie(&self, part: &str) -> bool {
         self.cookies.keys().any(|name| name.contains(part))
+    }
+
+    /// Without cookies, and without what they may know by these: somebody else might come now.
+    pub fn forget(&mut self) {
+        self.cookies.clear();
+        self.knows.clear();
+        self.kept.clear();
+        self.next.clear();
     }
 
     pub fn cookie_line(&self) -> String {

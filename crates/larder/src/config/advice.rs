@@ -2,7 +2,7 @@
 
 use super::definition::SectionDefinition;
 use super::foreign_words;
-use super::keys::SECTIONS;
+use super::keys::{self, SECTIONS};
 
 /// Sections that are listed, at most.
 const PLACES_MAX: usize = 3;
@@ -31,6 +31,11 @@ fn places(path: &str, key: &str) -> Option<String> {
     };
     let mut headers: Vec<String> = SECTIONS.iter().filter(has_it).map(header).collect();
     headers.dedup();
+    // [policy] takes the words of routes, too.
+    if path != "policy" && keys::is_word_of_routes(key) {
+        let of_one = headers.iter().position(|header| header == "[[route]]");
+        of_one.into_iter().for_each(|at| headers[at] = "[[route]], or for all routes in [policy]".to_owned());
+    }
     headers.truncate(PLACES_MAX);
     (!headers.is_empty()).then(|| headers.join(" or "))
 }

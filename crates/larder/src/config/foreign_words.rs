@@ -21,6 +21,9 @@ const LOG: &str = "write [log] with path = \"/var/log/larder/access.log\"";
 const DISK: &str = "write [[disk]] with path = \"DIR\" and size = \"10GiB\"";
 const MEMORY: &str = "write [memory] with size = \"512MiB\"";
 const PROGRAM: &str = "VCL stands in a file of its own: write [policy] with vcl = \"FILE\"";
+const LIFE: &str = "write ttl = \"5m\" in [[route]], or for all routes in [policy]";
+const BYPASS: &str = "write cookies = { bypass = [\"NAME\"], keep = [] } in [[route]]";
+const LOGIN: &str = "write basic_auth = \"FILE\" in [[route]]";
 const IMPORT_NGINX: &str = "larder import nginx.conf translates a whole file";
 
 /// Word, program, what to write.
@@ -51,11 +54,28 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("proxy_read_timeout", NGINX, "write first_byte_timeout and between_bytes_timeout in [limits]"),
     ("proxy_cache_path", NGINX, DISK),
     ("proxy_cache", NGINX, "what may be cached is cached by itself: docs/what-is-cached.md"),
+    ("proxy_cache_valid", NGINX, LIFE),
+    ("fastcgi_cache_valid", NGINX, LIFE),
+    ("proxy_cache_bypass", NGINX, BYPASS),
+    ("proxy_no_cache", NGINX, BYPASS),
+    ("fastcgi_cache_bypass", NGINX, BYPASS),
+    ("fastcgi_no_cache", NGINX, BYPASS),
+    (
+        "fastcgi_pass",
+        NGINX,
+        "write [origin.NAME] with fastcgi = \"unix:/PATH\", and root and origin in [[route]]: docs/php.md",
+    ),
     (
         "proxy_set_header",
         NGINX,
-        "write host = \"NAME\" in [origin.NAME] for the Host field; X-Forwarded-For is sent by itself",
+        "write request_headers = { set = { NAME = \"VALUE\" } } in [[route]]; of the Host field, host = \"NAME\" in [origin.NAME]; \
+         X-Forwarded-For is sent by itself",
     ),
+    ("add_header", NGINX, "write response_headers = { set = { NAME = \"VALUE\" } } in [[route]]"),
+    ("return", NGINX, "write redirect = \"URL\" or respond = \"TEXT\" in [[route]]"),
+    ("auth_basic", NGINX, LOGIN),
+    ("auth_basic_user_file", NGINX, LOGIN),
+    ("limit_req", NGINX, "write rate_limit = \"10/s\" in [[route]]"),
     ("worker_processes", NGINX, "write workers = \"auto\" above all sections"),
     ("worker_connections", NGINX, "write connections_max in [limits]"),
     ("memc_pass", NGINX, "write memcached = [\"HOST:PORT\"] and mode = \"nginx-memc\" in [[route]]"),

@@ -202,3 +202,8 @@ const POLICY_GROUPS: &[KeyGroup] = &[
 pub fn at(path: &str) -> Option<&'static SectionDefinition> {
     SECTIONS.iter().find(|section| section.path == path)
 }
+
+/// Is it a key that [policy] takes for all routes, and a [[route]] for one?
+pub fn is_word_of_routes(key: &str) -> bool {
+    route_word_keys::WORDS.iter().any(|definition| definition.name == key)
+}

@@ -23,7 +23,7 @@ key stands with its default, and the schema for editors ([below](#in-an-editor))
 | command | what it does | exit codes |
 |---|---|---|
 | `larder init` | asks three questions, or takes flags, and writes a short larder.toml of the answers; never over a file without `--force` | 0 written; 1 not; 2 wrong flags, or nobody to ask |
-| `larder check FILE` | every mistake at its line, one message each, with what was probably meant; then whether this machine and user could serve by it: addresses that are taken or need a right, folders and files that are not there or may not be written, certificates that have expired, names that do not resolve | 0 good, perhaps with warnings; 1 wrong; 2 wrong flags; 3 good, but `larder serve` would not start here |
+| `larder check FILE` | every mistake at its line, one message each, with what was probably meant; then whether this machine and user could serve by it: addresses that are taken or need a right, folders and files that are not there or may not be written, certificates that have expired, names that do not resolve, origins on this machine where nobody listens | 0 good, perhaps with warnings; 1 wrong; 2 wrong flags; 3 good, but `larder serve` would not start here |
 | `larder check --file-only FILE` | the same without the machine, for one that builds | 0, 1 or 2 |
 | `larder config show [--changed] [flags of serve]` | what holds and where it comes from, as a larder.toml that says the same | 0 shown; 1 the config is wrong; 2 wrong flags |
 | `larder config show --as-vcl [flags of serve]` | the routes as a program in VCL, and which of their words have none ([routes.md](routes.md#in-which-order)) | the same |

@@ -6,7 +6,7 @@ use proxy::settings::{FieldCondition, PathPattern, RouteSettings};
 
 use super::complaint::Complaint;
 use super::route_fields::is_name;
-use super::section::{Section, as_switch, parsed, text};
+use super::section::{Node, Section, as_switch, parsed, text};
 
 /// What is asked of a request.
 #[derive(Clone, Debug, Default)]
@@ -19,14 +19,7 @@ pub struct Conditions {
 }
 
 pub fn read(section: &mut Section<'_>) -> Conditions {
-    let paths = section.read_list("path", |node| {
-        parsed(node, "path", "begins with / and has no ?, # or space", |written| {
-            let valid = written.starts_with('/')
-                && !written.contains(['?', '#'])
-                && written.bytes().all(|b| b.is_ascii_graphic());
-            valid.then(|| written.to_owned())
-        })
-    });
+    let paths = section.read_list("path", path);
     let patterns = section.read_list("path_pattern", |node| {
         let pattern = PathPattern::new(text(node)?);
         pattern.map(Arc::new).map_err(|why| Complaint::new(node.span(), why, "a PCRE2 pattern was expected"))
@@ -49,6 +42,23 @@ pub fn read(section: &mut Section<'_>) -> Conditions {
         methods: methods.unwrap_or_default(),
         fields: fields(section),
     }
+}
+
+fn path(node: Node<'_>) -> Result<String, Complaint> {
+    if let Some((before, _)) = text(node)?.split_once('*') {
+        let what = "a path stands for all that lies beneath it, and a * in it for nothing";
+        let beneath = before.trim_end_matches('/');
+        return Err(Complaint::new(node.span(), what, "no patterns here").suggest(match (before, beneath) {
+            ("", _) => "write path_pattern = '[.]php$' for names that end so".to_owned(),
+            (_, "") => "write \"/\", or leave path out".to_owned(),
+            (_, beneath) => format!("write \"{beneath}\", or path_pattern = '^{beneath}'"),
+        }));
+    }
+    parsed(node, "path", "begins with / and has no ?, # or space", |written| {
+        let valid =
+            written.starts_with('/') && !written.contains(['?', '#']) && written.bytes().all(|b| b.is_ascii_graphic());
+        valid.then(|| written.to_owned())
+    })
 }
 
 /// `header = { NAME = "VALUE" }`, or `true` for any value.

@@ -334,7 +334,7 @@ fn cookies(section: &mut Section<'_>) -> Option<CookieRules> {
     if is_text(node) {
         return section
             .read("cookies", |node| choice(node, &[("strip", ())]))
-            .map(|()| CookieRules { kept: Some(Vec::new()), ..CookieRules::default() });
+            .map(|()| CookieRules { stripped: vec![NamePattern::new("*")], ..CookieRules::default() });
     }
     let mut table = section.section("cookies")?;
     let rules = CookieRules {

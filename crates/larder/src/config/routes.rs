@@ -13,6 +13,7 @@ use proxy::settings::{
 use super::complaint::Complaint;
 use super::esi_section;
 use super::fastcgi_section;
+use super::literal;
 use super::memcached_route;
 use super::origins_by_name;
 use super::presets::{self, Preset};
@@ -266,7 +267,13 @@ fn answerer(
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
         let what = "a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed";
         let complaint = Complaint::new(origin_span.clone().unwrap_or(section.span()), what, "beside another");
-        section.complaints().add(complaint.suggest("write two routes with a path each"));
+        section.complaints().add(complaint.suggest(match (root.is_some(), asked) {
+            (true, Some((_, asked))) => format!(
+                "write two routes with a path each; or, if {} runs scripts of this root, fastcgi in place of urls in [origin.{}]",
+                asked.name, asked.name
+            ),
+            _ => "write two routes with a path each".to_owned(),
+        }));
     }
     let is_named_wrong = section.get("root").is_some() || section.get("memcached").is_some();
     let is_off = section.get("stub_status").is_none_or(|node| as_switch(node) == Some(false));
@@ -277,8 +284,12 @@ fn answerer(
         section.complaints().add(Complaint::new(node.span(), what, "nothing here is a dictionary"));
     }
     if has_none && only.is_none() {
-        let suggestion = "write origin = \"NAME\", where [origin.NAME] says where it is, root = \"DIR\", or memcached = [\"HOST:PORT\"]";
-        section.require_among("origin", &ANSWERERS, suggestion);
+        let named = match origins.is_empty() {
+            true => "\"NAME\", where [origin.NAME] says where it is".to_owned(),
+            false => origins.iter().map(|origin| literal::text(&origin.name)).collect::<Vec<_>>().join(" or "),
+        };
+        let suggestion = format!("write origin = {named}, root = \"DIR\", or memcached = [\"HOST:PORT\"]");
+        section.require_among("origin", &ANSWERERS, &suggestion);
     }
     if is_closed {
         return Some(RouteTarget::Closed);

@@ -195,7 +195,11 @@ impl<'a> Section<'a> {
                 let found = if matches!(other, DeValue::Table(_)) { "one table" } else { kind(other) };
                 let what = format!("`{key}` must be a list of tables, but this is {found}");
                 let complaint = Complaint::new(head(node), what, "begins here");
-                self.complaints.add(complaint.suggest(format!("write [[{key}]] with two brackets on each side")));
+                let write = match other {
+                    DeValue::Table(_) | DeValue::Array(_) => "with two brackets on each side",
+                    _ => "on a line of its own, with two brackets on each side, and its keys below it",
+                };
+                self.complaints.add(complaint.suggest(format!("write [[{key}]] {write}")));
                 Vec::new()
             }
         }
@@ -224,7 +228,7 @@ impl<'a> Section<'a> {
                 let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key(of);
                 self.complaints.add(match other {
                     DeValue::Array(_) => complaint.suggest(format!("write {label} with one bracket on each side")),
-                    _ => complaint,
+                    _ => complaint.suggest(format!("write {label} on a line of its own, and its keys below it")),
                 });
                 None
             }
@@ -271,10 +275,19 @@ impl<'a> Section<'a> {
         }
         match meant {
             Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")).of_key(meant),
-            None if self.known.len() <= KEYS_LISTED_MAX => {
-                complaint.suggest(format!("the keys here are {}", self.known.join(", ")))
+            None => {
+                // One that is asked for twice is one key.
+                let mut known: Vec<&str> = Vec::new();
+                for key in &self.known {
+                    if !known.contains(key) {
+                        known.push(key);
+                    }
+                }
+                match known.len() <= KEYS_LISTED_MAX {
+                    true => complaint.suggest(format!("the keys here are {}", known.join(", "))),
+                    false => complaint,
+                }
             }
-            None => complaint,
         }
     }
 }

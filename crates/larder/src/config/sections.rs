@@ -14,7 +14,7 @@ use super::complaint::Complaint;
 use super::origin_balance;
 use super::route_words::{self, ForAll};
 use super::section::{
-    Node, Section, choice, count, duration, host_field, network, parsed, path, size, switch, text, whole,
+    Node, Section, choice, count, duration, host_field, is_text, network, parsed, path, size, switch, text, whole,
 };
 use crate::acme_plan::AcmeSettings;
 use crate::addresses::{parse_admin, parse_listen};
@@ -95,14 +95,31 @@ fn listen_mode(section: &mut Section<'_>) -> Option<ListenMode> {
 }
 
 /// `[origin.NAME]`
-pub fn origins(section: Option<Section<'_>>) -> Vec<OriginSettings> {
-    let Some(all) = section else { return Vec::new() };
+pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
+    if let Some(node) = top.get("origin").filter(|node| is_text(node)) {
+        top.complaints().add(mere_address(node, "origin", "origin.site"));
+        return Vec::new();
+    }
+    let Some(all) = top.section("origin") else { return Vec::new() };
     let mut entries: Vec<_> = all.entries().collect();
     entries.sort_by_key(|(_, span, _)| span.start);
-    entries
-        .into_iter()
-        .filter_map(|(name, _, node)| origin(all.section_of(node, format!("[origin.{name}]"))?, name))
-        .collect()
+    let read = |(name, _, node): (&str, _, _)| {
+        let label = format!("origin.{name}");
+        if is_text(node) {
+            all.complaints().add(mere_address(node, &label, &label));
+            return None;
+        }
+        origin(all.section_of(node, format!("[{label}]"))?, name)
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+/// An address in place of the section that has it.
+fn mere_address(node: Node<'_>, label: &str, section: &str) -> Complaint {
+    let what = format!("[{label}] must be a table, but this is a string");
+    let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key("origin");
+    let url = text(node).unwrap_or("http://HOST:PORT");
+    complaint.suggest(format!("write [{section}] on a line of its own, and below it urls = [\"{url}\"]"))
 }
 
 fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {

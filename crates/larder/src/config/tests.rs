@@ -414,7 +414,7 @@ larder.toml:1:9: error: `route` must be a list of tables, but this is an integer
    |
  1 | route = 1
    |         ^ begins here
-   = help: write [[route]] with two brackets on each side
+   = help: write [[route]] on a line of its own, with two brackets on each side, and its keys below it
 larder.toml:2:1: error: `listen` must be a list of tables, but this is one table
    |
  2 | [listen]
@@ -424,6 +424,7 @@ larder.toml:5:7: error: [origin.web] must be a table, but this is a string
    |
  5 | web = "http://a"
    |       ^^^^^^^^^^ a table of keys was expected
+   = help: write [origin.web] on a line of its own, and below it urls = ["http://a"]
 "#,
     );
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::peer_process::{Running, free_address, wait_until_it_listens};
+use crate::peer_process::{Running, free_address, wait_for, wait_until_it_listens};
 use crate::subject::get;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_larder");
@@ -82,6 +82,51 @@ fn nobody_is_asked_where_there_is_no_terminal() {
 }
 
 #[test]
+fn a_wordpress_is_a_folder_php_fpm_and_a_preset() {
+    let folder = folder("wordpress");
+    std::fs::write(folder.join("www/index.php"), "<?php").expect("the folder can be written");
+    let address = free_address();
+    // Who has an index.php is asked for php-fpm, and what it is.
+    let lines = format!("www\nunix:/nowhere/php.sock\nwordpress\n\n{address}\n");
+    std::fs::write(folder.join("answers"), lines).expect("it can be written");
+    let script = format!("script -qec '{PROGRAM} init -o asked.toml' /dev/null < answers");
+    let asked = Command::new("sh").args(["-c", &script]).current_dir(&folder).output().expect("sh is there");
+    assert!(asked.status.success(), "{}", said(&asked));
+    let flags = ["--root", "www", "--fastcgi", "unix:/nowhere/php.sock", "--preset", "wordpress"];
+    let listen = ["--listen", &address.to_string()];
+    assert!(larder(&folder, &[&["init"], &flags[..], &listen[..]].concat()).status.success());
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it was written");
+    assert_eq!(text("asked.toml").replace("asked.toml", "larder.toml"), text("larder.toml"));
+    let checked = larder(&folder, &["check", "larder.toml"]);
+    let warned = "warning: origin.php.fastcgi: there is no socket at unix:/nowhere/php.sock";
+    assert!(checked.status.success() && said(&checked).contains(warned), "{}", said(&checked));
+    // A line tells of the site, and none of each path that the preset speaks of.
+    let told = folder.join("told");
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--config", "larder.toml", "--admin", "off"]).current_dir(&folder);
+    let stderr = std::fs::File::create(&told).expect("the folder can be written");
+    let running = Running(command.stderr(stderr).spawn().expect("larder can be started"));
+    let lines = || std::fs::read_to_string(&told).expect("it was written");
+    wait_for("larder has said what it serves", || lines().contains("larder: version"));
+    drop(running);
+    let lines = lines();
+    let of_site = lines.lines().filter(|line| line.contains("php")).collect::<Vec<_>>();
+    assert!(of_site.len() == 1 && of_site[0].contains("whose scripts run in php (FastCGI at unix:/"), "{lines}");
+    assert!(!lines.contains("wp-"), "{lines}");
+    // Without php-fpm no script is shown, and who takes that line out is told.
+    let files = larder(&folder, &["init", "--root", "www", "--listen", &address.to_string(), "-o", "files.toml"]);
+    assert!(files.status.success() && text("files.toml").contains("closed_paths = ['[.]php']"), "{}", said(&files));
+    let shown_as_it_is = "has an index.php, which is shown as it is and not run";
+    assert!(!said(&larder(&folder, &["check", "files.toml"])).contains(shown_as_it_is));
+    std::fs::write(folder.join("open.toml"), text("files.toml").replace("closed_paths", "#"))
+        .expect("it can be written");
+    let open = larder(&folder, &["check", "open.toml"]);
+    assert!(open.status.success() && said(&open).contains(shown_as_it_is), "{}", said(&open));
+    let refused = larder(&folder, &["init", "--origin", "http://a", "--fastcgi", "unix:/a", "-o", "-"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+}
+
+#[test]
 fn names_and_an_email_address_order_certificates() {
     let folder = folder("acme");
     let words = [
@@ -112,7 +157,7 @@ fn names_and_an_email_address_order_certificates() {
 fn three_questions_are_asked_at_a_terminal() {
     let folder = folder("asked");
     let address = free_address();
-    std::fs::write(folder.join("answers"), format!("nowhere at all\nwww\n\n{address}\n")).expect("it can be written");
+    std::fs::write(folder.join("answers"), format!("nowhere at all\nwww\n\n\n{address}\n")).expect("it can be written");
     let script = format!("script -qec '{PROGRAM} init' /dev/null < answers");
     let output = Command::new("sh").args(["-c", &script]).current_dir(&folder).output().expect("sh is there");
     for part in

@@ -13,8 +13,17 @@ pub struct CookieRules {
     pub bypass: Vec<NamePattern>,
     /// These are taken out.
     pub stripped: Vec<NamePattern>,
-    /// All but these are taken out; a stored response is for who has the same of them. `None`: all stay.
+    /// Where responses are stored all but these are taken out; a stored one is for who has the same of them. `None`: all stay.
     pub kept: Option<Vec<NamePattern>>,
+}
+
+/// What the cookies of a request matter for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CookieUse {
+    /// Cookies by which visits are counted make no difference.
+    pub(crate) ignores_tracking: bool,
+    /// The response may be stored.
+    pub(crate) is_stored: bool,
 }
 
 /// What the rules make of a request's cookies.
@@ -37,15 +46,15 @@ impl CookieRules {
         self.kept.as_ref().is_some_and(|kept| !kept.is_empty())
     }
 
-    /// `ignores_tracking`: cookies by which visits are counted are taken out, too.
-    pub(crate) fn judge(&self, fields: FieldsView<'_>, ignores_tracking: bool, out: &mut Vec<u8>) -> CookieVerdict {
+    /// Where nothing is stored no cookie has to be left out for others: what is kept has no say then.
+    pub(crate) fn judge(&self, fields: FieldsView<'_>, read: CookieUse, out: &mut Vec<u8>) -> CookieVerdict {
         if !self.bypass.is_empty() && crumbs(fields).any(|crumb| NamePattern::any(&self.bypass, name_of(crumb))) {
             return CookieVerdict::Bypass;
         }
         out.clear();
         let mut is_cut = false;
         for crumb in crumbs(fields) {
-            if self.cuts(name_of(crumb), ignores_tracking) {
+            if self.cuts(name_of(crumb), read) {
                 is_cut = true;
                 continue;
             }
@@ -54,17 +63,17 @@ impl CookieRules {
             }
             out.extend_from_slice(crumb);
         }
-        if self.select() {
+        if self.select() && read.is_stored {
             sort(out);
             is_cut = true;
         }
         if is_cut { CookieVerdict::Cut } else { CookieVerdict::AsTheyAre }
     }
 
-    fn cuts(&self, name: &[u8], ignores_tracking: bool) -> bool {
+    fn cuts(&self, name: &[u8], read: CookieUse) -> bool {
         NamePattern::any(&self.stripped, name)
-            || self.kept.as_ref().is_some_and(|kept| !NamePattern::any(kept, name))
-            || ignores_tracking && known_names::COOKIES.hold(name)
+            || read.is_stored && self.kept.as_ref().is_some_and(|kept| !NamePattern::any(kept, name))
+            || read.ignores_tracking && known_names::COOKIES.hold(name)
     }
 }
 
@@ -104,10 +113,14 @@ mod tests {
     }
 
     fn check(rules: &CookieRules, lines: &[&str], expect: (CookieVerdict, &str)) {
+        check_read(rules, lines, true, expect);
+    }
+
+    fn check_read(rules: &CookieRules, lines: &[&str], is_stored: bool, expect: (CookieVerdict, &str)) {
         let mut fields = Fields::default();
         lines.iter().for_each(|line| fields.push(FieldName::Cookie, line));
         let mut out = Vec::new();
-        let verdict = rules.judge(fields.view(), true, &mut out);
+        let verdict = rules.judge(fields.view(), CookieUse { ignores_tracking: true, is_stored }, &mut out);
         let left = if verdict == CookieVerdict::Cut { String::from_utf8(out).unwrap() } else { String::new() };
         assert_eq!((verdict, &*left), expect, "{lines:?}");
     }
@@ -135,5 +148,13 @@ mod tests {
         for line in ["lang=de; a=1; cur=eur", "cur=eur; lang=de"] {
             check(&rules, &[line], (CookieVerdict::Cut, "cur=eur; lang=de"));
         }
+    }
+
+    #[test]
+    fn what_is_not_stored_has_all_cookies_that_nobody_takes_out() {
+        let rules = CookieRules { kept: Some(patterns(&["b"])), stripped: patterns(&["x"]), ..CookieRules::default() };
+        check_read(&rules, &["b=1; a=2"], false, (CookieVerdict::AsTheyAre, ""));
+        check_read(&rules, &["b=1; a=2; x=3; _ga=4"], false, (CookieVerdict::Cut, "b=1; a=2"));
+        check_read(&rules, &["b=1; a=2"], true, (CookieVerdict::Cut, "b=1"));
     }
 }

@@ -19,7 +19,7 @@ use crate::forward::passwords::{self, Known};
 use crate::page_budget::IncludingPage;
 use crate::policy::WhyPassed;
 use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
-use crate::route_rules::cookie_rules::CookieVerdict;
+use crate::route_rules::cookie_rules::{CookieUse, CookieVerdict};
 use crate::route_rules::cross_origin::CrossOrigin;
 use crate::route_rules::field_template::TemplateSource;
 use crate::route_rules::guards::WhyRefused;
@@ -294,7 +294,8 @@ fn rewrite(
         bypass = bypass.or(Some(WhyPassed::Credentials));
     }
     if only_reads && seen.has(FieldName::Cookie) {
-        let judge = |left: &mut Vec<u8>| rules.cookies.judge(request.fields, ignores_tracking, left);
+        let read = CookieUse { ignores_tracking, is_stored: !rules.caching.is_off };
+        let judge = |left: &mut Vec<u8>| rules.cookies.judge(request.fields, read, left);
         if rewritten.cut_cookies(request, judge) == CookieVerdict::Bypass {
             bypass = bypass.or(Some(WhyPassed::Cookie));
         }

@@ -21,6 +21,23 @@ fn a_purge_takes_one_url_and_no_other() {
 }
 
 #[test]
+fn a_purge_takes_what_was_asked_for_by_the_other_scheme() {
+    let story = Story::with(|settings| settings.trusted_proxies = crate::settings::Network::LOOPBACK.to_vec());
+    story.origin([answer(200, &["Cache-Control: max-age=60", "Cache-Groups: \"a\""], "page")]);
+    let secure = "X-Forwarded-Proto: https";
+    let is_hit = |fields: &[&str]| story.get("/", fields).asked().is_empty();
+    let purges: [&[&str]; 2] = [&[], &["Cache-Group-Invalidation: \"a\""]];
+    for (stored, purged) in [(&[secure][..], &[][..]), (&[], &[secure])] {
+        for groups in purges {
+            story.get("/", stored);
+            assert!(is_hit(stored), "{stored:?}");
+            assert_eq!(story.ask("PURGE /", &[purged, groups].concat(), "").status(), 200);
+            assert!(!is_hit(stored), "{stored:?} {groups:?}");
+        }
+    }
+}
+
+#[test]
 fn a_purge_takes_all_variants() {
     let story = Story::builtin();
     story.origin([answer(200, &["Cache-Control: max-age=60", "Vary: X-A"], "page")]);

@@ -133,6 +133,16 @@ fn who_is_logged_in_goes_past_the_store_and_nothing_of_it_is_kept() {
 }
 
 #[test]
+fn where_nothing_is_stored_the_origin_sees_all_cookies() {
+    let cookies = CookieRules { bypass: names(&["login_*"]), kept: Some(Vec::new()), ..CookieRules::default() };
+    let caching = CachingRules { is_off: true, ..CachingRules::default() };
+    let story = with(RouteRules { cookies, caching, ..RouteRules::default() });
+    story.origin([answer(200, &[], "the form")]);
+    // A token that belongs to the form, before anybody has a session.
+    assert_eq!(story.get("/", &["Cookie: reset=7; a=1"]).asked_with("cookie"), Some("reset=7; a=1"));
+}
+
+#[test]
 fn what_a_head_says_to_one_client_changes_nothing_for_others() {
     let cookies = CookieRules { bypass: names(&["login_*"]), ..CookieRules::default() };
     let story = with(RouteRules { cookies, ..RouteRules::default() });

@@ -1,7 +1,8 @@
 //! Purge: takes a URL with all its variants out of the store, and condemns the fetches of it that are under way; or, where
-//! the request names cache groups of its host, what belongs to those (RFC 9875) instead of the URL.
+//! the request names cache groups of its host, what belongs to those (RFC 9875) instead of the URL. What clients have by https:// is
+//! purged by http://, too, and the other way: an application that says what has changed speaks plainly to the cache on its machine.
 
-use message::FieldName;
+use message::{FieldName, Request, Scheme};
 
 use crate::access_log::CacheVerdict;
 use crate::cache_groups;
@@ -19,7 +20,9 @@ pub(crate) async fn run(tx: &mut Transaction) -> Step {
     }
     let shared = &tx.core.shared;
     let mut objects_count = 0;
-    policy::invalidate(shared, &tx.head.request(), |key| objects_count += shared.cache.purge(key));
+    for request in by_each_scheme(tx.head.request()) {
+        policy::invalidate(shared, &request, |key| objects_count += shared.cache.purge(key));
+    }
     tx.core.counters.purges.add(1);
     done(tx, Synth::purged(objects_count)).await
 }
@@ -29,9 +32,16 @@ async fn groups(tx: &mut Transaction) -> Step {
     let Some(names) = rules::groups::named(request.fields).filter(|names| !names.is_empty()) else {
         return Step::Synth(Synth::purge_unreadable());
     };
-    cache_groups::invalidate(&tx.core.shared.cache, &request, &names);
+    for request in by_each_scheme(request.clone()) {
+        cache_groups::invalidate(&tx.core.shared.cache, &request, &names);
+    }
     tx.core.counters.purges.add(1);
     done(tx, Synth::purged_groups(names.len())).await
+}
+
+/// What is asked for, by either scheme.
+fn by_each_scheme(request: Request<'_>) -> [Request<'_>; 2] {
+    [Scheme::Http, Scheme::Https].map(|scheme| Request { scheme, ..request.clone() })
 }
 
 /// Nobody is told of a purge that a crash may undo as if it were done.

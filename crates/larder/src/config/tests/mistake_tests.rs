@@ -114,10 +114,31 @@ fn says(text: &str, expect: &str) {
 }
 
 #[test]
+fn who_answers_a_route_may_be_named_by_what_is_there() {
+    const TWO: &str = "[origin.a]\nurls = \"http://a\"\n[origin.b]\nurls = \"http://b\"\n[[route]]\npath = \"/\"\n";
+    says(TWO, "write origin = \"a\" or \"b\", root = \"DIR\"");
+    let php = "[origin.php]\nurls = \"unix:/run/php.sock\"\n[[route]]\nroot = \"/srv\"\norigin = \"php\"\n";
+    says(php, "fastcgi in place of urls in [origin.php]");
+}
+
+#[test]
+fn a_path_with_a_star_is_met_with_what_was_meant() {
+    let path = |path: &str| format!("[origin.web]\nurls = \"http://a\"\n[[route]]\npath = \"{path}\"\n");
+    says(&path("/wp-admin/*"), "write \"/wp-admin\", or path_pattern = '^/wp-admin'");
+    says(&path("/a*/b"), "write \"/a\", or path_pattern = '^/a'");
+    says(&path("/*"), "write \"/\", or leave path out");
+    says(&path("*.php"), "write path_pattern = '[.]php$' for names that end so");
+}
+
+#[test]
 fn a_key_of_another_section_is_shown_the_way_home() {
     const ROUTE: &str = "[origin.web]\nurls = \"http://a\"\n[[route]]\norigin = \"web\"\n";
     says("urls = \"http://a\"\n", "`urls` belongs in [origin.NAME]");
     says("root = \"/srv\"\n", "`root` belongs in [[route]]");
+    says("ttl = \"5m\"\n", "`ttl` belongs in [[route]], or for all routes in [policy]");
+    says("origin = \"http://a\"\n", "write [origin.site] on a line of its own, and below it urls = [\"http://a\"]");
+    says("listen = \"*:80\"\n", "write [[listen]] on a line of its own, with two brackets on each side");
+    says("[memory]\nsize = \"1G\"\nnothing = 1\n", "the keys here are size, eviction\n");
     says("[policy]\nobject_bytes_max = \"1G\"\n", "`object_bytes_max` belongs in [limits]");
     says("[memory]\nworkers = 2\n", "`workers` belongs in the top level, above all sections");
     says("cert = \"a.pem\"\n", "`cert` belongs in [listen.tls] or [origin.NAME.tls]");

@@ -1,0 +1,80 @@
+//! The flags of `larder init`, each of which stands for an answer to one of its questions.
+
+use std::path::PathBuf;
+
+use acme::NameSet;
+use clap::Args;
+use proxy::settings::{ListenAddress, OriginUrl};
+
+use crate::acme_plan::is_email;
+use crate::addresses::{parse_fastcgi, parse_listen, parse_origin};
+use crate::config::presets;
+use crate::flag_settings::default_address;
+
+#[derive(Clone, Debug, Default, Args)]
+pub struct InitFlags {
+    /// The web server to stand in front of: http://HOST[:PORT], https:// or unix:/PATH; several share the load
+    #[arg(long = "origin", value_name = "URL", value_parser = parse_origin)]
+    pub origins: Vec<OriginUrl>,
+
+    /// Serve the files of this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "origins")]
+    pub root: Option<PathBuf>,
+
+    /// Have its scripts run by the php-fpm that listens here: unix:/PATH or HOST:PORT
+    #[arg(long, value_name = "ADDRESS", requires = "root", conflicts_with = "origins", value_parser = parse_fastcgi)]
+    pub fastcgi: Option<OriginUrl>,
+
+    /// Cache as sites of this kind need it (larder config preset NAME shows how) [default: as answers say themselves]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(presets::names()))]
+    pub preset: Option<String>,
+
+    /// Answer for this host name alone; repeatable [default: any]
+    #[arg(long = "host", value_name = "NAME", value_parser = parse_host)]
+    pub hosts: Vec<String>,
+
+    /// Speak HTTPS, with certificates for --host from Let's Encrypt, to whose terms you agree by this; it may write to this address
+    #[arg(long, value_name = "ADDRESS", requires = "hosts", conflicts_with = "cert", value_parser = parse_email)]
+    pub acme_email: Option<String>,
+
+    /// Speak HTTPS with this certificate and those that lead to its authority, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+
+    /// The key of --cert [default: in the file of the certificate]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+
+    /// Where to listen: IP:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080, with HTTPS *:443]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    pub listen: Option<ListenAddress>,
+
+    /// The file to write; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "larder.toml")]
+    pub output: PathBuf,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl InitFlags {
+    /// Where it listens, as is said or as is usual.
+    pub fn listen_address(&self) -> ListenAddress {
+        let is_https = self.acme_email.is_some() || self.cert.is_some();
+        let usual = || {
+            if is_https { parse_listen("*:443").ok() } else { parse_listen(default_address().trim_matches('"')).ok() }
+        };
+        self.listen.clone().or_else(usual).unwrap_or_else(|| crate::plan::listener_by_default().address)
+    }
+}
+
+/// A name as a certificate may have it and a route may be for.
+pub fn parse_host(written: &str) -> Result<String, String> {
+    let name = written.strip_prefix("*.").unwrap_or(written);
+    NameSet::new([name]).map(|_| written.to_ascii_lowercase())
+}
+
+fn parse_email(written: &str) -> Result<String, String> {
+    if is_email(written) { Ok(written.to_owned()) } else { Err("must be such as admin@example.org".to_owned()) }
+}

@@ -1,0 +1,120 @@
+//! The larder.toml that `larder init` writes, with a word about each thing that somebody may want to change.
+
+use std::path::Path;
+
+use proxy::settings::{ListenAddress, OriginUrl};
+
+use crate::acme_plan::TERMS;
+use crate::addresses::{show_fastcgi, show_listen, show_origin};
+use crate::config::literal;
+use crate::init_flags::InitFlags;
+
+/// The file.
+pub fn text(answers: &InitFlags) -> String {
+    let path = answers.output.display();
+    let name = if answers.output == Path::new("-") { "larder.toml".to_owned() } else { path.to_string() };
+    let mut out = format!(
+        "# Made by `larder init`. `larder check {name}` looks whether it is good, `larder serve --config {name}` runs it,\n\
+         # and kill -HUP has it read again. `larder config sample` prints every key there is.\n"
+    );
+    listeners(answers, &mut out);
+    let hosts = literal::texts(answers.hosts.iter().map(String::as_str));
+    let of_hosts = if answers.hosts.is_empty() { String::new() } else { format!("host = {hosts}\n") };
+    match (&answers.root, &answers.fastcgi) {
+        (Some(folder), Some(fastcgi)) => scripts(answers, (folder, fastcgi), &of_hosts, &mut out),
+        (Some(folder), None) => {
+            out.push_str("\n# The files of this directory answer; nothing above it is ever shown.\n[[route]]\n");
+            out.push_str(&format!("{of_hosts}root = {}\n", absolute(folder)));
+            if folder.join("index.php").exists() {
+                out.push_str(
+                    "# Nobody runs its scripts (--fastcgi), so nobody is shown them.\nclosed_paths = ['[.]php']\n",
+                );
+            }
+            out.push_str("# A directory without an index.html: \"off\" (403) or \"html\".\n#listing = \"html\"\n");
+        }
+        (None, _) => {
+            let urls = literal::list(answers.origins.iter().map(|url| literal::text(&show_origin(url))));
+            out.push_str("\n# The web server behind larder. Several addresses take turns.\n[origin.site]\n");
+            out.push_str(&format!("urls = {urls}\n\n# It answers everything that is asked here.\n[[route]]\n"));
+            out.push_str(&format!("{of_hosts}origin = \"site\"\n"));
+        }
+    }
+    match &answers.preset {
+        Some(preset) => out.push_str(&format!(
+            "# What is stored for whom, and for how long: `larder config preset {preset}` prints it. Whatever is written here\n\
+             # comes over it, such as ttl = \"10m\".\npreset = {}\n",
+            literal::text(preset)
+        )),
+        None if answers.root.is_none() || answers.fastcgi.is_some() => {
+            out.push_str("# Pages that do not say how long they live are asked for each time. ttl gives them a life.\n#ttl = \"5m\"\n");
+        }
+        None => {}
+    }
+    out.push_str(
+        "\n# What the process may take of the machine's memory.\n[memory]\nsize = \"256MiB\"\n\n\
+         # What is stored outlives a restart.\n#[[disk]]\n#path = \"/var/cache/larder\"\n#size = \"10GiB\"\n\n\
+         # A line for each request.\n#[log]\n#path = \"/var/log/larder/access.log\"\n",
+    );
+    out
+}
+
+/// Files, and scripts that php-fpm runs.
+fn scripts(answers: &InitFlags, (folder, fastcgi): (&Path, &OriginUrl), of_hosts: &str, out: &mut String) {
+    let is_wordpress = answers.preset.as_deref() == Some("wordpress");
+    let address = literal::text(&show_fastcgi(fastcgi));
+    out.push_str(&format!("\n# Where php-fpm listens, which runs the scripts.\n[origin.php]\nfastcgi = {address}\n"));
+    if is_wordpress {
+        out.push_str("# Or WordPress writes /index.php/ into its links.\nparams = { SERVER_SOFTWARE = \"nginx\" }\n");
+    }
+    out.push_str(
+        "\n# The files of this directory answer, and its scripts are run and never shown; nor is anything above it.\n",
+    );
+    out.push_str(&format!("[[route]]\n{of_hosts}root = {}\norigin = \"php\"\n", absolute(folder)));
+    if is_wordpress {
+        out.push_str("# What visitors upload is never run.\nclosed_paths = ['^/wp-content/uploads/.*[.]php', '^/wp-config[.]php']\n");
+    }
+}
+
+fn listeners(answers: &InitFlags, out: &mut String) {
+    let address = answers.listen_address();
+    let shown = literal::text(&show_listen(&address));
+    let tls = match (&answers.acme_email, &answers.cert) {
+        (Some(_), _) => {
+            let names = literal::texts(answers.hosts.iter().map(String::as_str));
+            format!(
+                "# Certificates for these names are ordered by [acme], and renewed.\n[listen.tls]\nacme = {names}\n"
+            )
+        }
+        (None, Some(cert)) => {
+            let key = answers.key.as_deref().map_or(String::new(), |key| format!("key = {}\n", absolute(key)));
+            format!(
+                "# A certificate that changes on disk is read again by itself.\n[listen.tls]\ncert = {}\n{key}",
+                absolute(cert)
+            )
+        }
+        (None, None) => {
+            out.push_str(&format!(
+                "\n# Where larder listens: *:80 would be port 80 of every address.\n[[listen]]\naddress = {shown}\n"
+            ));
+            return;
+        }
+    };
+    out.push_str(&format!("\n[[listen]]\naddress = {shown}\n{tls}"));
+    if matches!(address, ListenAddress::Tcp(at) if at.port() == 443) {
+        out.push_str(
+            "\n# Who comes by http:// is led to https://.\n[[listen]]\naddress = \"*:80\"\nmode = \"redirect\"\n",
+        );
+    }
+    if let Some(email) = &answers.acme_email {
+        out.push_str(&format!(
+            "\n[acme]\n# {TERMS}\nterms_agreed = true\nemail = {}\n# To try it first, with certificates that browsers do not trust:\n\
+             #directory = \"letsencrypt-staging\"\n",
+            literal::text(email)
+        ));
+    }
+}
+
+/// Wherever larder is started.
+fn absolute(path: &Path) -> String {
+    literal::text(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy())
+}
