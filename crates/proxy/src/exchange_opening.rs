@@ -49,10 +49,8 @@ pub(crate) fn open<S: RequestSource>(
             if rewritten.is_some() && site.is_esi_surrogate || site.has_services && ruling.first.is_some() {
                 came = Some(received.request.clone());
             }
-            if let Some(rewritten) = rewritten {
-                if rewritten.put_into(&mut received.request) {
-                    seen = FieldSet::of(received.request.fields);
-                }
+            if rewritten.is_some_and(|rewritten| rewritten.put_into(&mut received.request)) {
+                seen = FieldSet::of(received.request.fields);
             }
             if let Some(program) = site.vcl.clone().filter(|_| is_program_s(&site, &ruling)) {
                 return program_request::open(

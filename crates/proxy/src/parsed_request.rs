@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use message::Request;
-use wire::ReceivedRequest;
+use wire::{ReceivedRequest, RequestBody};
 
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
@@ -30,5 +30,18 @@ impl ParsedRequest<'_> {
     #[inline]
     pub(crate) fn is_conditional(&self) -> bool {
         self.seen.has_any(CONDITIONAL)
+    }
+}
+
+/// A request that has come whole: nothing of it follows on a connection.
+pub(crate) fn without_body(request: Request<'_>) -> ReceivedRequest<'_> {
+    ReceivedRequest {
+        request,
+        given_port: None,
+        body: RequestBody::None,
+        persistent: true,
+        expects_continue: false,
+        upgrade: false,
+        head_bytes: 0,
     }
 }

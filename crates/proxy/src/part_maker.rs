@@ -56,7 +56,7 @@ impl PartMaker {
                 FieldName::Cookie => is_own && settings.passes_cookies,
                 // What has opened the page's door is for nobody behind it.
                 FieldName::Authorization => {
-                    is_own && settings.passes_authorization && !access.is_some_and(|access| access.login.is_some())
+                    is_own && settings.passes_authorization && access.is_none_or(|access| access.login.is_none())
                 }
                 FieldName::ProxyAuthorization => false,
                 _ if access.is_some_and(|access| access.says(field.name_text)) => false,

@@ -4,7 +4,7 @@
 use cache::Key;
 use message::{Field, FieldName, Fields, Request, TargetForm};
 use rules::forwarded::{self};
-use wire::{ReceivedRequest, RequestBody};
+use wire::ReceivedRequest;
 
 use crate::asker::Asker;
 use crate::client_certificates::{self, Claims};
@@ -215,19 +215,6 @@ fn asked_of_origin(
         BuiltinVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
         BuiltinVerdict::Pass(why) => Verdict::Pass(why),
         BuiltinVerdict::Pipe => Verdict::Pipe,
-    }
-}
-
-/// A request that has come whole: nothing of it follows on a connection.
-pub(crate) fn without_body(request: Request<'_>) -> ReceivedRequest<'_> {
-    ReceivedRequest {
-        request,
-        given_port: None,
-        body: RequestBody::None,
-        persistent: true,
-        expects_continue: false,
-        upgrade: false,
-        head_bytes: 0,
     }
 }
 

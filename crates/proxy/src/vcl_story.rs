@@ -26,6 +26,7 @@ pub(crate) mod body_forecast;
 pub(crate) mod builtin_hit;
 pub(crate) mod client_state;
 pub(crate) mod client_steps;
+pub(crate) mod completed_fields;
 pub(crate) mod completed_request;
 pub(crate) mod delivered;
 pub(crate) mod delivery_filters;

@@ -191,7 +191,15 @@ impl Import {
                 true => self.server(site, Some(at) == first, &upstreams),
                 false => {
                     self.listens.leads_to_tls(&site.listens);
-                    self.findings.note(site.server, "all of this listener is led to https://: mode = \"redirect\"");
+                    match site.leads_each_name_to_itself() {
+                        true => self
+                            .findings
+                            .note(site.server, "all of this listener is led to https://: mode = \"redirect\""),
+                        false => self.findings.leave(
+                            site.server,
+                            "each name is led to its own https:// (mode = \"redirect\"), not to the one that is written here",
+                        ),
+                    }
                     self.leave_beside(site);
                 }
             }
@@ -342,6 +350,15 @@ fn stores(block: &Directive) -> bool {
 
 impl Site<'_> {
     /// Does it only lead to the same URL over TLS?
+    /// Or is one name written there, to which all are led that come by this listener?
+    fn leads_each_name_to_itself(&self) -> bool {
+        let names_host = |directive: &Directive| {
+            directive.arguments.iter().any(|argument| argument.contains("$host") || argument.contains("$http_host"))
+        };
+        let inner = self.server.children().iter().flat_map(|child| child.children());
+        self.server.children().iter().chain(inner).any(names_host)
+    }
+
     fn leads_to_tls(&self) -> bool {
         let name = self.names.first().map_or("", String::as_str);
         let leads = |block: &Directive| nginx_rulings::leads_to_tls(block, name);

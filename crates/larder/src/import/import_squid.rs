@@ -13,7 +13,7 @@ use cache::DiskFile;
 use crate::import::import_findings::{self, Findings, quoted};
 use crate::import::import_flags::ImportFlags;
 use crate::import::nginx_conf::Directive;
-use crate::import::squid_access::{Acl, access, built_in};
+use crate::import::squid_access::{Acl, access, built_in, purge_from};
 use crate::import::squid_conf;
 use crate::import::squid_peers::Peers;
 
@@ -81,6 +81,8 @@ struct Import {
     object_bytes_max: Option<u64>,
     log: Option<String>,
     forward: Vec<String>,
+    /// Networks, as values of a key.
+    purge_from: Vec<String>,
 }
 
 impl Import {
@@ -99,6 +101,7 @@ impl Import {
         }
         self.peers.part_hosts(&mut self.findings);
         let rules: Vec<&Directive> = directives.iter().filter(|one| one.name == "http_access").collect();
+        self.purge_from = purge_from(&rules, &self.acls);
         if self.listeners.iter().any(|(_, is_forward)| *is_forward) {
             let has_users = self.forward.iter().any(|line| line.starts_with("password_file"));
             let lines = access(&rules, &self.acls, has_users, &mut self.findings);
@@ -277,6 +280,9 @@ impl Import {
             section(&heading, &lines);
         }
         section("\n[forward]\n", &self.forward_lines());
+        // Without it this machine may.
+        let purgers = self.purge_from.iter().map(|network| quoted(network)).collect::<Vec<_>>().join(", ");
+        section("\n[policy]\n", &[format!("purge_from = [{purgers}]")]);
         for lines in self.peers.parents() {
             section("\n[[forward.parent]]\n", &lines);
         }
@@ -431,5 +437,21 @@ mod tests {
         }
         let origin = "cache_peer o.test parent 80 0 no-query originserver";
         check(&format!("{origin} login=ann:secret"), &["urls = [\"http://o.test:80\"]"], 1);
+    }
+
+    #[test]
+    fn who_may_purge_is_who_a_rule_lets() {
+        let purgers = |lines: &[&str]| {
+            let (text, _) =
+                carried(&[&["http_port 3128", "acl purge method PURGE", "acl here src 192.0.2.0/24"], lines].concat());
+            text.lines().find(|line| line.starts_with("purge_from")).map(str::to_owned)
+        };
+        for (lines, expect) in [
+            (&["http_access allow all"][..], "purge_from = []"),
+            (&["http_access allow purge here", "http_access deny purge"], "purge_from = [\"192.0.2.0/24\"]"),
+            (&["http_access deny purge here", "http_access allow purge localhost"], "purge_from = []"),
+        ] {
+            assert_eq!(purgers(lines).as_deref(), Some(expect), "{lines:?}");
+        }
     }
 }

@@ -54,10 +54,15 @@ pub fn access(
     for rule in rules {
         made.take(rule, acls, findings);
     }
-    if let Some(last) = rules.last().filter(|last| !made.ended && !made.closed && last.argument(0) == "deny") {
-        // Squid does the opposite of its last rule where none fits.
-        findings.note(last, "no rule is for the rest: whoever is not denied may come");
-        made.clients = EVERYBODY.map(str::to_owned).to_vec();
+    // Squid does the opposite of its last rule where none fits.
+    if let Some(last) = rules.last().filter(|last| !made.ended && last.argument(0) == "deny") {
+        if made.closed {
+            findings
+                .leave(last, "no rule is for the rest, which squid lets in: with rules that are left out nobody is");
+        } else {
+            findings.note(last, "no rule is for the rest: whoever is not denied may come");
+            made.clients = EVERYBODY.map(str::to_owned).to_vec();
+        }
     }
     let list = |values: &[String]| values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");
     // Nobody has to be said as well: without this line it would be this machine.
@@ -78,6 +83,28 @@ pub fn access(
         made.lines.push(format!("deny_destinations = [{}]", list(&made.denied)));
     }
     made.lines
+}
+
+/// Who may have something purged: those networks to which a rule allows PURGE. Squid refuses it to everybody else, this machine among them.
+pub fn purge_from(rules: &[&Directive], acls: &BTreeMap<String, Acl>) -> Vec<String> {
+    let mut purgers = Vec::new();
+    for rule in rules {
+        let conditions: Option<Vec<&Acl>> = rule.arguments.iter().skip(1).map(|name| acls.get(name)).collect();
+        let sources = match conditions.as_deref() {
+            Some([method, source] | [source, method])
+                if method.kind == "method" && method.values == ["PURGE"] && source.kind == "src" =>
+            {
+                source
+            }
+            _ => continue,
+        };
+        if rule.argument(0) == "deny" {
+            // What a later rule allows is less than it says.
+            break;
+        }
+        purgers.extend(networks(&sources.values).unwrap_or_default());
+    }
+    purgers
 }
 
 const EVERYBODY: [&str; 2] = ["0.0.0.0/0", "::/0"];

@@ -102,7 +102,7 @@ fn announce<'s>(
     session.map_or("a0", SessionRecords::listener)
 }
 
-/// What was added before any program saw it: see `client_steps::complete`.
+/// What was added before any program saw it: see `completed_fields::complete`.
 fn completion(records: &TaskRecords, view: FieldsView<'_>, peer: &[u8]) {
     const NAME: &[u8] = b"X-Forwarded-For";
     let mut joined: Vec<u8> = Vec::new();

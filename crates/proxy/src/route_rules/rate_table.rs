@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::limits::{RATE_CLIENTS_MAX, RATE_SHARDS};
 use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
@@ -65,16 +66,26 @@ fn make_room(shard: &mut HashMap<u64, u64>, now_us: u64) {
     }
 }
 
+/// A client's address, or what a key makes of its request.
+pub(crate) type Counterpart = SmallVec<[u8; 16]>;
+
 /// Whom a request counts for, by a key of the route's or by its client. `None`: who has nothing that counts is not counted, as in nginx.
 pub(crate) fn whom_it_counts_for(
     key: Option<&FieldTemplate>,
     source: &TemplateSource<'_>,
     client: IpAddr,
-) -> Option<Vec<u8>> {
-    let Some(key) = key else { return Some(client_network(client).to_string().into_bytes()) };
-    let mut who = Vec::new();
-    key.write(source, &mut who);
-    (!who.is_empty()).then_some(who)
+) -> Option<Counterpart> {
+    match key {
+        None => Some(match client_network(client) {
+            IpAddr::V4(v4) => Counterpart::from_slice(&v4.octets()),
+            IpAddr::V6(v6) => Counterpart::from_slice(&v6.octets()),
+        }),
+        Some(key) => {
+            let mut who = Vec::new();
+            key.write(source, &mut who);
+            (!who.is_empty()).then(|| Counterpart::from_vec(who))
+        }
+    }
 }
 
 /// Who a client is: an IPv4 address, or an IPv6 network of 64 bits, of which everybody has as many addresses as they like.

@@ -14,18 +14,21 @@ use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
 use crate::fetch::begin::Requester;
 use crate::fetch::question::{self, Answered};
+use crate::field_set::FieldSet;
 use crate::forward::passwords::{self, Passwords};
 use crate::limits::ADMISSION_BYTES;
+use crate::policy::{Policy, WhyPassed};
 use crate::receive::Verdict;
 use crate::route_rules::auth_request::{AuthAnswer, AuthRequest};
 use crate::route_rules::field_template::TemplateSource;
-use crate::route_rules::rate_table::whom_it_counts_for;
+use crate::route_rules::rate_table::{Counterpart, whom_it_counts_for};
 use crate::route_rules::under_way::CountedBy;
 use crate::route_table::RouteAt;
 use crate::site::{Backend, Routed, Site};
+use crate::transaction::admitted::{self, AdmittedClient};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, admitted};
+use crate::transaction::{Step, Transaction};
 
 /// A request whose client is not known yet.
 #[derive(Clone)]
@@ -103,7 +106,7 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
                 Err(elsewhere) => return elsewhere,
             },
         };
-        if let Some(why) = admitted::run(tx, at, service, &copied) {
+        if let Some(why) = go_on_as(tx, (at, service), &copied) {
             tx.routed.is_bypass = true;
             then = then.past_the_store(why);
         }
@@ -112,6 +115,26 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
         tx.outcome.why = why.token();
     }
     then.into_step()
+}
+
+/// From here on the request says of its client what the service says, also to a program that looks at it as it came. Returns why it goes past
+/// the store, if that sends it there.
+fn go_on_as(tx: &mut Transaction, (at, service): (RouteAt, &AuthRequest), copied: &Fields) -> Option<WhyPassed> {
+    if let Some(user) = service.user_in(copied) {
+        tx.user = Some(user.into());
+    }
+    if service.copied.is_empty() {
+        return None;
+    }
+    let (user, is_program_s) = (tx.user.as_deref(), matches!(tx.policy, Policy::Program(_)));
+    let client = AdmittedClient { identity: &tx.client, user, since: tx.started, is_program_s };
+    let admitted = admitted::run((&tx.core, &tx.site), (tx.as_it_came(), client), (at, service, copied));
+    if let Some(state) = tx.policy.program_mut() {
+        state.original = Some(Rc::clone(&admitted.head));
+    }
+    (tx.came, tx.head) = (Some(admitted.came), admitted.head);
+    tx.seen = FieldSet::of(tx.head.fields());
+    admitted.bypass
 }
 
 /// What this service has said of the client, where it has let it in to the page that includes what is asked for.
@@ -144,7 +167,7 @@ fn count(tx: &mut Transaction, door: Door, also: &[RouteAt]) -> Result<(), Synth
             let who = match &limit.by {
                 CountedBy::Client => whom_it_counts_for(None, &source, tx.client.ip),
                 CountedBy::Key(key) => whom_it_counts_for(Some(key), &source, tx.client.ip),
-                CountedBy::Route => Some(Vec::new()),
+                CountedBy::Route => Some(Counterpart::new()),
             };
             let Some(who) = who else { continue };
             let who = tx.core.shared.cache.key([&b"under way"[..], limit.zone.as_bytes(), &who]).bits();

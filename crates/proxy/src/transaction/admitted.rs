@@ -2,48 +2,63 @@
 //! are said over that. What was made of it before was made of what its client says of itself.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use message::{Fields, Request};
+use message::{Fields, Request, RequestHead};
 
+use crate::client_identity::ClientIdentity;
+use crate::clock::Moment;
+use crate::core::Core;
 use crate::field_set::FieldSet;
+use crate::parsed_request;
 use crate::policy::WhyPassed;
-use crate::receive;
 use crate::route_rules::auth_request::AuthRequest;
 use crate::route_rules::route_verdict::{self, RouteQuestion};
 use crate::route_table::RouteAt;
-use crate::transaction::Transaction;
-use crate::vcl_story::client_steps;
+use crate::site::Site;
+use crate::vcl_story::completed_fields;
 
-/// Returns why it goes past the store, if what the service says sends it there.
-pub(super) fn run(tx: &mut Transaction, at: RouteAt, service: &AuthRequest, copied: &Fields) -> Option<WhyPassed> {
-    if let Some(user) = service.user_in(copied) {
-        tx.user = Some(user.into());
-    }
-    if service.copied.is_empty() {
-        return None;
-    }
-    let came = Rc::new(service.admitted(&tx.as_it_came().request(), copied));
-    let (core, site, client) = (Rc::clone(&tx.core), Arc::clone(&tx.site), tx.client);
-    let received = receive::without_body(came.request());
+/// A request whose client may come in.
+pub(super) struct AdmittedRequest {
+    /// As its client sent it, but for what the service says of it.
+    pub(super) came: Rc<RequestHead>,
+    /// As it goes on; to a program, where one decides.
+    pub(super) head: Rc<RequestHead>,
+    /// Why it goes past the store, if what the service says sends it there.
+    pub(super) bypass: Option<WhyPassed>,
+}
+
+/// Who asks, and who the service says that it is.
+#[derive(Clone, Copy)]
+pub(super) struct AdmittedClient<'a> {
+    pub(super) identity: &'a ClientIdentity,
+    pub(super) user: Option<&'a [u8]>,
+    pub(super) since: Moment,
+    /// A program decides what becomes of it.
+    pub(super) is_program_s: bool,
+}
+
+/// `at`: the route that has the service.
+pub(super) fn run(
+    (core, site): (&Core, &Site),
+    (came, client): (&RequestHead, AdmittedClient<'_>),
+    (at, service, copied): (RouteAt, &AuthRequest, &Fields),
+) -> AdmittedRequest {
+    let came = Rc::new(service.admitted(&came.request(), copied));
+    let received = parsed_request::without_body(came.request());
     let seen = FieldSet::of(received.request.fields);
-    let asked = RouteQuestion { received: &received, seen, client: &client, moment: tx.started, page: None };
+    let asked = RouteQuestion { received: &received, seen, client: client.identity, moment: client.since, page: None };
     let mut room = core.room_to_rewrite();
-    let bypass = route_verdict::of_admitted(&site, &asked, (at, tx.user.as_deref()), &mut room);
+    let bypass = route_verdict::of_admitted(site, &asked, (at, client.user), &mut room);
     let mut request = came.request();
     if let Some(rewritten) = room.rewritten() {
         rewritten.put_into(&mut request);
     }
-    match tx.policy.program_mut() {
-        None => tx.head = Rc::new(request.to_head()),
-        // A program sees it so from its start, and when it begins anew.
-        Some(state) => {
-            let completed = client_steps::complete(request.fields, client.peer.ip());
-            tx.head = Rc::new(Request { fields: completed.view(), ..request }.to_head());
-            state.original = Some(Rc::clone(&tx.head));
+    let head = match client.is_program_s {
+        false => Rc::new(request.to_head()),
+        true => {
+            let completed = completed_fields::complete(request.fields, client.identity.peer.ip());
+            Rc::new(Request { fields: completed.view(), ..request }.to_head())
         }
-    }
-    tx.seen = FieldSet::of(tx.head.fields());
-    tx.came = Some(Rc::clone(&came));
-    bypass
+    };
+    AdmittedRequest { came: Rc::clone(&came), head, bypass }
 }

@@ -22,7 +22,7 @@ use crate::site::{Routed, Site};
 use crate::transaction::transaction_states::State;
 use crate::transaction::{ActiveRequest, Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
-use crate::vcl_story::client_steps;
+use crate::vcl_story::completed_fields;
 use crate::vcl_story::program_at_once::OnItsWay;
 
 /// What receive made of the request, or the program.
@@ -69,7 +69,7 @@ impl ParsedRequest<'_> {
     ) -> (Box<Transaction>, Step) {
         let OnItsWay { head, state, step, outcome } = on_its_way;
         let request = &self.received.request;
-        let completed = client_steps::complete(request.fields, self.client.peer.ip());
+        let completed = completed_fields::complete(request.fields, self.client.peer.ip());
         let original = Request { fields: completed.view(), ..request.clone() }.to_head();
         vcl.original = Some(Rc::new(original));
         let (key, directives) = (vcl.key.get(), RequestDirectives::default());

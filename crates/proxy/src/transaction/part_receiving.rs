@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use crate::field_set::FieldSet;
+use crate::parsed_request;
 use crate::policy;
 use crate::receive;
 use crate::route_rules::rewritten_request::RewrittenRequest;
@@ -12,7 +13,7 @@ use crate::transaction::{Step, Transaction};
 
 pub(crate) fn run(tx: &mut Transaction) -> Step {
     let head = Rc::clone(&tx.head);
-    let mut received = receive::without_body(head.request());
+    let mut received = parsed_request::without_body(head.request());
     let seen = FieldSet::of(received.request.fields);
     let core = Rc::clone(&tx.core);
     let mut room = core.room_to_rewrite();

@@ -3,7 +3,6 @@
 //! A function named after a subroutine runs it, over the request of a transaction. Where it returns an `Option<Step>`, `None` means: go on
 //! as the step does without a program. Heads that the program changed are taken over before anything is awaited again.
 
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -573,24 +572,4 @@ pub(crate) fn add_ours(tx: &Transaction, fields: &mut Fields, version: Version, 
     fields.push_named(b"X-Varnish", xids.as_bytes());
     fields.push(FieldName::Age, age_s.to_string());
     fields.push(FieldName::Via, via(version, &tx.site));
-}
-
-/// The request as the program first sees it: one Cache-Control, the client behind those who forwarded it, and us in Via.
-pub(crate) fn complete(fields: FieldsView<'_>, client: IpAddr) -> Fields {
-    let mut completed = Fields::default();
-    let is_collected = |name| matches!(name, FieldName::CacheControl | FieldName::XForwardedFor);
-    for field in fields.iter().filter(|field| !is_collected(field.name)) {
-        completed.push_named(field.name_text, field.value);
-    }
-    let collect = |name| fields.get_all(name).collect::<Vec<_>>().join(&b", "[..]);
-    if fields.contains(FieldName::CacheControl) {
-        completed.push(FieldName::CacheControl, collect(FieldName::CacheControl));
-    }
-    let mut forwarded_for = collect(FieldName::XForwardedFor);
-    if !forwarded_for.is_empty() {
-        forwarded_for.extend_from_slice(b", ");
-    }
-    rules::forwarded::write_node(client, &mut forwarded_for);
-    completed.push(FieldName::XForwardedFor, forwarded_for);
-    completed
 }

@@ -36,7 +36,7 @@ use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::run_over;
-use crate::vcl_story::{builtin_hit, client_steps};
+use crate::vcl_story::{builtin_hit, client_steps, completed_fields};
 
 /// A request that must go on in the loop, with the head as the program left it.
 pub(crate) struct OnItsWay {
@@ -49,7 +49,7 @@ pub(crate) struct OnItsWay {
 impl OnItsWay {
     /// No subroutine has run yet.
     pub(crate) fn from_start(received: &ReceivedRequest<'_>, client: ClientIdentity, step: Step) -> OnItsWay {
-        let completed = client_steps::complete(received.request.fields, client.peer.ip());
+        let completed = completed_fields::complete(received.request.fields, client.peer.ip());
         let head = Request { fields: completed.view(), ..received.request.clone() }.to_head();
         OnItsWay { head, state: State::Receive, step, outcome: Outcome::NONE }
     }
