@@ -42,6 +42,9 @@ pub fn print(plan: &Plan, name: &str) -> String {
     ];
     let mut text = format!("vcl 4.1;\n\n{}", head(settings, name, &needs));
     needs.modules.iter().for_each(|module| text.push_str(&format!("import {module};\n")));
+    if settings.origins_for_programs().is_empty() {
+        text.push_str("\nbackend default none;\n");
+    }
     needs.acls.iter().for_each(|acl| text.push_str(&format!("\n{acl}")));
     parts.iter().filter(|part| !part.is_empty()).for_each(|part| text.push_str(&format!("\n{part}")));
     text

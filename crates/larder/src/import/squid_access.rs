@@ -56,7 +56,9 @@ pub fn access(
     }
     // Squid does the opposite of its last rule where none fits.
     if let Some(last) = rules.last().filter(|last| !made.ended && last.argument(0) == "deny") {
-        if made.closed {
+        if made.is_last_left {
+            // It is said already that nobody is let in.
+        } else if made.closed {
             findings
                 .leave(last, "no rule is for the rest, which squid lets in: with rules that are left out nobody is");
         } else {
@@ -130,10 +132,13 @@ struct Rules {
     ended: bool,
     /// Something is denied that could not be carried over: what is allowed behind it would be more than squid allows.
     closed: bool,
+    /// The rule that was taken last is listed.
+    is_last_left: bool,
 }
 
 impl Rules {
     fn take(&mut self, rule: &Directive, acls: &BTreeMap<String, Acl>, findings: &mut Findings) {
+        self.is_last_left = false;
         if self.ended {
             return findings.note(rule, "behind a rule for everybody nothing is reached");
         }
@@ -151,6 +156,7 @@ impl Rules {
         let is_all_users = |at: usize| self.has_users && values(at) == ["REQUIRED"];
         let allows = rule.argument(0) == "allow";
         if allows && self.closed {
+            self.is_last_left = true;
             return findings.leave(rule, "a rule before it denies what [forward] has no key for: it admits nobody");
         }
         let carried = match (allows, kinds.as_slice()) {
@@ -188,6 +194,7 @@ impl Rules {
             _ => false,
         };
         if !carried {
+            self.is_last_left = true;
             self.closed |= !allows;
             findings.leave(rule, "a rule that [forward] has no key for");
         }
