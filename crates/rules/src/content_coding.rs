@@ -259,6 +259,20 @@ mod tests {
         check("Accept-Encoding: br;q=0, *;q=0.1\r\n", Some(1));
     }
 
+    #[test]
+    fn what_a_vary_says_already_is_not_said_again() {
+        for (lines, expect) in [
+            ("", "Accept-Encoding"),
+            ("Vary: Cookie\r\nVary: Accept\r\n", "Cookie, Accept, Accept-Encoding"),
+            ("Vary: Cookie, accept-encoding\r\n", "Cookie, accept-encoding"),
+            ("Vary: *\r\nVary: Cookie\r\n", "*, Cookie"),
+        ] {
+            let mut fields = fields(lines);
+            vary_by_coding(&mut fields);
+            assert_eq!(fields.view().get_all(FieldName::Vary).collect::<Vec<_>>().join(&b", "[..]), expect.as_bytes());
+        }
+    }
+
     /// The ranks of identity, gzip, br and zstd.
     fn check_ranks(lines: &str, expect: [u8; 4]) {
         let accepted = AcceptedCodings::of(fields(lines).view());
