@@ -220,14 +220,19 @@ fn of_status(sample: Sample, status: &Value) -> Sample {
     }
 }
 
-/// VmRSS and VmHWM.
+/// Pages of files beyond these are clean, and the kernel drops them when it needs room: larder does not count them (docs/memory.md).
+const FILES_COUNTED_KIB: u64 = 16 << 10;
+
+/// VmRSS and VmHWM, less what of files is not counted.
 pub fn resident(process: u32) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<u64>().ok()
     };
-    Some((kib("VmRSS")? << 10, kib("VmHWM")? << 10))
+    let not_counted = kib("RssFile")?.saturating_sub(FILES_COUNTED_KIB);
+    let counted = |name: &str| Some(kib(name)?.saturating_sub(not_counted) << 10);
+    Some((counted("VmRSS")?, counted("VmHWM")?))
 }
 
 /// The files in memory that a process holds: no mapping shows them, so its resident size does not know them.
