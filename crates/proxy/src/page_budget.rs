@@ -2,9 +2,6 @@
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
-use std::sync::Arc;
-
-use message::Fields;
 
 use crate::route_table::RouteAt;
 
@@ -22,8 +19,6 @@ pub(crate) struct IncludingPage {
     pub(crate) route: Option<RouteAt>,
     /// Who its client is, where that has been found out.
     pub(crate) user: Option<Box<[u8]>>,
-    /// What the service of its route has said of its client.
-    pub(crate) copied: Arc<Fields>,
 }
 
 impl PlaceInPage {
@@ -35,11 +30,6 @@ impl PlaceInPage {
     /// The page that includes it, if one does.
     pub(crate) fn page(&self) -> Option<&Rc<IncludingPage>> {
         self.page.as_ref()
-    }
-
-    /// Who the client of that page is.
-    pub(crate) fn user(&self) -> Option<&[u8]> {
-        self.page.as_ref()?.user.as_deref()
     }
 
     /// That of the page that the client asked for.
@@ -82,7 +72,7 @@ mod tests {
     fn a_page_and_its_parts_share_one_budget() {
         let page = PlaceInPage::default();
         assert_eq!((page.level, page.mark()), (0, None));
-        let including = Rc::new(IncludingPage { route: None, user: None, copied: Arc::default() });
+        let including = Rc::new(IncludingPage { route: None, user: None });
         let part = PlaceInPage::beneath(page.level, Rc::clone(page.budget()), including);
         assert_eq!(part.level, 1);
         assert!(page.budget().take_part(2) && part.budget().take_part(2));

@@ -91,11 +91,7 @@ impl PageParts {
             base: tx.head.request().path.to_vec(),
             level: tx.place_in_page.level,
             budget: Rc::clone(tx.place_in_page.budget()),
-            page: Rc::new(IncludingPage {
-                route: tx.routed.route,
-                user: tx.user.clone(),
-                copied: Arc::new(copied_of(tx)),
-            }),
+            page: Rc::new(IncludingPage { route: tx.routed.route, user: tx.user.clone() }),
             form,
             begin,
         }
@@ -152,17 +148,6 @@ impl PageParts {
         }
         Ok(part.to_head())
     }
-}
-
-/// What the service of the page's route has said of its client. It is for parts alone that the same service lets in.
-fn copied_of(tx: &Transaction) -> Fields {
-    let service = tx.site.rules_of(tx.routed).and_then(|rules| rules.access.service.as_ref());
-    let mut copied = Fields::default();
-    let said = tx.head.fields();
-    said.iter().filter(|field| service.is_some_and(|service| service.copies(field.name_text))).for_each(|field| {
-        copied.push_field(&field);
-    });
-    copied
 }
 
 impl Variables for PageParts {

@@ -51,7 +51,7 @@ impl PartMaker {
         (is_own, access): (bool, Option<&RouteAccess>),
     ) -> bool {
         match self {
-            PartMaker::Program(_) => true,
+            PartMaker::Program(_) => access.is_none_or(|access| !access.says(field.name_text)),
             PartMaker::Builtin => match field.name {
                 FieldName::Cookie => is_own && settings.passes_cookies,
                 // What has opened the page's door is for nobody behind it.

@@ -230,7 +230,7 @@ impl RouteSettings {
     pub(crate) fn paths_text(&self) -> Vec<u8> {
         let pattern = self.path_pattern.as_ref().map_or("", |pattern| pattern.text());
         let methods = self.methods.join(",");
-        format!("{:?} {:?} {pattern:?} {methods:?}", self.host, self.path_prefix).into_bytes()
+        format!("{:?} {:?} {pattern:?} {methods:?} {:?}", self.host, self.path_prefix, self.fields).into_bytes()
     }
 
     /// All requests, with nothing said of them but who answers.

@@ -150,7 +150,8 @@ fn by_rules(
     let wanted = rules.access.login.as_ref().filter(|login| !asked.is_let_in(site, login));
     let user = match wanted {
         Some(_) => user_of(request),
-        None => asked.page.and_then(|page| page.user.as_deref()).map(<[u8]>::to_vec),
+        // Of a part, only where its own login is met: to whom no login is asked nobody is known.
+        None => rules.access.login.as_ref().and(asked.page).and_then(|page| page.user.as_deref()).map(<[u8]>::to_vec),
     };
     let source =
         TemplateSource { user: user.as_deref(), groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };

@@ -3,7 +3,7 @@
 use super::led_by_a_proxy::write_users;
 use super::what_routes_say::ANN;
 use super::*;
-use crate::settings::{CookieRules, EsiPages, EsiSettings, Login, RouteAccess};
+use crate::settings::{CookieRules, EsiPages, EsiSettings, FieldEdits, FieldLine, FieldTemplate, Login, RouteAccess};
 use crate::static_files::finding::tests::TestFolder;
 
 const ASKS: &str = "Surrogate-Control: max-age=60, content=\"ESI/1.0\"";
@@ -181,6 +181,29 @@ fn who_has_come_in_to_a_page_is_in_for_its_parts_that_want_the_same() {
     assert_eq!(reply.body(), "room street ", "the cellar has a door of its own");
     assert_eq!([1, 2].map(|at| asked_with(&reply, at, "authorization")), [None, None], "it was for the door");
     assert_eq!(story.get("/page", &[]).status(), 401);
+}
+
+#[test]
+fn who_is_known_to_a_page_is_nobody_to_a_part_that_wants_no_login() {
+    let folder = TestFolder::new("parts-for-nobody");
+    write_users(&folder, &["ann"]);
+    let named = || FieldEdits {
+        set: vec![FieldLine::new("X-User", FieldTemplate::parse("$remote_user").expect("a template"))],
+        ..FieldEdits::default()
+    };
+    let story = surrogate(|settings| {
+        let login = Some(Login { file: folder.path("users"), realm: "the house".to_owned() });
+        let access = RouteAccess { login, ..RouteAccess::default() };
+        settings.routes[0].rules = Arc::new(RouteRules { access, request_fields: named(), ..RouteRules::default() });
+        beside(settings, "/greeting", RouteRules { request_fields: named(), ..RouteRules::default() });
+    });
+    story.origin([
+        page("<esi:include src=\"/greeting\"/><esi:include src=\"/room\"/>"),
+        fresh(60, "hello"),
+        fresh(60, "r"),
+    ]);
+    let reply = story.get("/page", &[ANN]);
+    assert_eq!([0, 1, 2].map(|at| asked_with(&reply, at, "x-user")), [Some("ann"), None, Some("ann")]);
 }
 
 #[test]

@@ -381,3 +381,16 @@ fn another_spelling_of_what_is_counted_leads_past_no_count() {
     let statuses = ["/api", "/other", "//api", "/%61pi"].map(|path| story.get(path, &[]).status());
     assert_eq!(statuses, [299, 299, 403, 403]);
 }
+
+#[test]
+fn a_service_is_asked_about_each_part_though_it_let_the_client_in_to_the_page() {
+    let story = Story::with(|settings| {
+        settings.esi.pages = EsiPages::Surrogate;
+        settings.limits.esi_ahead_max = 1;
+        settings.routes[0].rules = Arc::new(guarded_by(service(&[])));
+    });
+    let text = "a<esi:include src=\"/admin\" onerror=\"continue\"/>b";
+    story.origin([ok("ann"), answer(200, &WITH_A_PART, text), answer(403, &[], "no")]);
+    let reply = story.get("/public", &[]);
+    assert_eq!((reply.body(), reply.asked().len()), ("ab", 3), "it says another thing of another path");
+}

@@ -99,12 +99,10 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
     }
     let mut then = unverified.then;
     if let (Some(service), Door::Route(at)) = (door.service(&site), door) {
-        let copied = match said_in_page(tx, service) {
-            Some(copied) => copied,
-            None => match ask(tx, downstream, (at, service)).await {
-                Ok(copied) => copied,
-                Err(elsewhere) => return elsewhere,
-            },
+        // Of a part, too: the service may say another thing of its path than of its page's.
+        let copied = match ask(tx, downstream, (at, service)).await {
+            Ok(copied) => copied,
+            Err(elsewhere) => return elsewhere,
         };
         if let Some(why) = go_on_as(tx, (at, service), &copied) {
             tx.routed.is_bypass = true;
@@ -135,13 +133,6 @@ fn go_on_as(tx: &mut Transaction, (at, service): (RouteAt, &AuthRequest), copied
     (tx.came, tx.head) = (Some(admitted.came), admitted.head);
     tx.seen = FieldSet::of(tx.head.fields());
     admitted.bypass
-}
-
-/// What this service has said of the client, where it has let it in to the page that includes what is asked for.
-fn said_in_page(tx: &Transaction, service: &AuthRequest) -> Option<Arc<Fields>> {
-    let page = tx.place_in_page.page()?;
-    let is_same = tx.site.routes.at(page.route?).rules.access.service.as_ref() == Some(service);
-    is_same.then(|| Arc::clone(&page.copied))
 }
 
 /// Counts the request, for as long as it is under way. What a page includes is counted with the page.

@@ -136,7 +136,7 @@ impl Transaction {
             persistent: true,
             client_closes: false,
             client,
-            user: place_in_page.user().map(Box::from),
+            user: None,
             tls: None,
             routed: Routed::default(),
             script: None,
