@@ -38,6 +38,8 @@ mod bundle_site;
 mod coded_answers;
 #[path = "program/config_schema.rs"]
 mod config_schema;
+#[path = "program/configured_larder.rs"]
+mod configured_larder;
 #[path = "program/dictionaries_by_curl.rs"]
 mod dictionaries_by_curl;
 #[path = "program/documented_examples.rs"]

@@ -11,7 +11,7 @@ use super::section::{Node, Section, as_switch, count, duration, is_text, parsed,
 
 const REALM: &str = "larder";
 /// RFC 6585 §4.
-const TOO_MANY_REQUESTS: u16 = 429;
+pub const TOO_MANY_REQUESTS: u16 = 429;
 const RATE_FORM: &str = "such as \"10/s\", \"100/m\" or \"1000/h\"";
 
 /// `rate_limit`, before it is known of which route.
@@ -83,19 +83,22 @@ fn rate_limit(section: &Section<'_>, node: Node<'_>) -> Option<RateWords> {
     let per = table.read("per", duration).unwrap_or(Duration::from_secs(1));
     let burst = table.read("burst", whole::<u32>);
     let by: Option<FieldTemplate> = table.read("key", route_fields::template);
-    let status = table.read("status", |node| {
-        let status = whole::<u16>(node)?;
-        (400..=599)
-            .contains(&status)
-            .then_some(status)
-            .ok_or_else(|| Complaint::new(node.span(), format!("{status} is no error"), "must be 400 to 599"))
-    });
+    let status = table.read("status", error_status);
     table.require("requests", "write requests = 10, and per = \"1s\" if it is another time");
     table.end();
     Some(RateWords { rate: rate_with(requests?, per, burst), by, status: status.unwrap_or(TOO_MANY_REQUESTS) })
 }
 
 /// Without a word on it as many may come at once as in the whole time, or in a second where that is longer.
+/// The status of a refusal.
+pub fn error_status(node: Node<'_>) -> Result<u16, Complaint> {
+    let status = whole::<u16>(node)?;
+    (400..=599)
+        .contains(&status)
+        .then_some(status)
+        .ok_or_else(|| Complaint::new(node.span(), format!("{status} is no error"), "must be 400 to 599"))
+}
+
 fn rate_with(requests: u64, per: Duration, burst: Option<u32>) -> Rate {
     let per_us = u64::try_from(per.as_micros()).unwrap_or(u64::MAX).max(1);
     let period_us = (per_us / requests).max(1);

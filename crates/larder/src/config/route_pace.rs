@@ -5,12 +5,9 @@ use proxy::settings::{Bandwidth, ConnectionLimit, CountedBy};
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
-use super::route_fields;
 use super::section::{Node, Section, as_switch, choice, is_text, parsed, size, whole};
+use super::{route_access, route_fields};
 use crate::quantities::parse_size;
-
-/// RFC 6585 §4.
-const TOO_MANY_REQUESTS: u16 = 429;
 
 /// `connection_limit`, before it is known of which route.
 #[derive(Clone, Debug)]
@@ -43,19 +40,13 @@ pub fn connection_limits(section: &mut Section<'_>) -> Option<Vec<ConnectionWord
 fn connection_limit(section: &Section<'_>, node: Node<'_>) -> Option<ConnectionWords> {
     if matches!(node.get_ref(), DeValue::Integer(_)) {
         let requests_max = at_least_one(node).map_err(|complaint| section.complaints().add(complaint)).ok()?;
-        return Some(ConnectionWords { requests_max, by: CountedBy::Client, status: TOO_MANY_REQUESTS });
+        return Some(ConnectionWords { requests_max, by: CountedBy::Client, status: route_access::TOO_MANY_REQUESTS });
     }
     let mut table = section.table_of(node, "connection_limit")?;
     let requests_max = table.read("requests", at_least_one);
     let by = table.read("by", |node| choice(node, &[("client", false), ("route", true)]));
     let key = table.read("key", route_fields::template);
-    let status = table.read("status", |node| {
-        let status = whole::<u16>(node)?;
-        (400..=599)
-            .contains(&status)
-            .then_some(status)
-            .ok_or_else(|| Complaint::new(node.span(), format!("{status} is no error"), "must be 400 to 599"))
-    });
+    let status = table.read("status", route_access::error_status);
     if let (Some(_), Some(_), Some(node)) = (&by, &key, table.get("by")) {
         let what = "`by` and `key` both say whose requests are counted";
         table.complaints().add(Complaint::new(node.span(), what, "beside `key`"));
@@ -67,7 +58,7 @@ fn connection_limit(section: &Section<'_>, node: Node<'_>) -> Option<ConnectionW
         (Some(true), None) => CountedBy::Route,
         (Some(false) | None, None) => CountedBy::Client,
     };
-    Some(ConnectionWords { requests_max: requests_max?, by, status: status.unwrap_or(TOO_MANY_REQUESTS) })
+    Some(ConnectionWords { requests_max: requests_max?, by, status: status.unwrap_or(route_access::TOO_MANY_REQUESTS) })
 }
 
 fn at_least_one(node: Node<'_>) -> Result<u32, Complaint> {

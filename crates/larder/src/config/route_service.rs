@@ -8,6 +8,7 @@ use super::complaint::Complaint;
 use super::origins_by_name;
 use super::route_fields;
 use super::section::{Node, Section, as_switch, duration, parsed, text};
+use super::timeout_words;
 
 pub const TARGET: &str = "/";
 pub const TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,10 +34,7 @@ pub fn read(section: &mut Section<'_>, origins: &[OriginSettings]) -> Option<Opt
         let what = format!("`{user}` is not among the fields of `copy`");
         table.complaints().add(Complaint::new(node.span(), what, "nobody would know it").following_from(&["copy"]));
     }
-    let timeout = table.read("timeout", |node| match duration(node)? {
-        Duration::ZERO => Err(Complaint::new(node.span(), "0 is out of range", "must be longer than nothing")),
-        time => Ok(time),
-    });
+    let timeout = table.read("timeout", timeout_words::time);
     let known_for = table.read("cache", |node| match duration(node)? {
         time if time > KNOWN_FOR_MAX => {
             Err(Complaint::new(node.span(), "nobody could be shut out for so long", "must be at most 1h"))

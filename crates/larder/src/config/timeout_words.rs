@@ -31,7 +31,8 @@ fn read(table: &mut Section<'_>) -> OriginTimeouts {
     }
 }
 
-fn time(node: Node<'_>) -> Result<Duration, Complaint> {
+/// Longer than nothing.
+pub fn time(node: Node<'_>) -> Result<Duration, Complaint> {
     match duration(node)? {
         Duration::ZERO => Err(Complaint::new(node.span(), "0 is out of range", "must be longer than nothing")),
         time => Ok(time),

@@ -56,14 +56,12 @@ pub fn access(
     }
     // Squid does the opposite of its last rule where none fits.
     if let Some(last) = rules.last().filter(|last| !made.ended && last.argument(0) == "deny") {
-        if made.is_last_left {
-            // It is said already that nobody is let in.
-        } else if made.closed {
-            findings
-                .leave(last, "no rule is for the rest, which squid lets in: with rules that are left out nobody is");
-        } else {
+        if !made.closed {
             findings.note(last, "no rule is for the rest: whoever is not denied may come");
             made.clients = EVERYBODY.map(str::to_owned).to_vec();
+        } else if !made.is_last_left {
+            findings
+                .leave(last, "no rule is for the rest, which squid lets in: with rules that are left out nobody is");
         }
     }
     let list = |values: &[String]| values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");

@@ -78,6 +78,8 @@ impl Pebble {
 
     /// Starts it; what it knew before it was stopped is gone.
     pub fn run(&mut self, environment: &[(&str, &str)]) {
+        // The one before has the addresses until it has ended.
+        self.stop();
         let tools = tools().expect("it was there");
         let log = |name: &str| {
             let file = std::fs::File::create(self.directory.join(name)).expect("the target folder can be written");

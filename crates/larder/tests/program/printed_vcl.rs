@@ -7,10 +7,10 @@ mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::time::Duration;
 
-    use crate::peer_process::{Running, wait_for};
+    use crate::configured_larder::ConfiguredLarder;
 
     const PATIENCE: Duration = Duration::from_secs(20);
     /// Beside words that have some VCL, these say a page's origin, by name.
@@ -257,12 +257,6 @@ mod tests {
         ]
     }
 
-    /// larder with a file.
-    struct Larder {
-        address: SocketAddr,
-        _child: Running,
-    }
-
     fn folder(name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("printed-vcl-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder); // it may not be there
@@ -275,48 +269,28 @@ mod tests {
         ORIGINS.iter().map(one).collect()
     }
 
-    impl Larder {
-        fn with(text: &str, folder: &Path, name: &str) -> Larder {
-            let text = format!("{text}\n[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"off\"\n");
-            let (config, ports) = (folder.join(format!("{name}.toml")), folder.join(format!("{name}.ports")));
-            std::fs::write(&config, text).unwrap();
-            let errors = std::fs::File::create(folder.join(format!("{name}.stderr"))).unwrap();
-            let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-            command.args(["serve", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
-            let child = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
-            let mut address = None;
-            wait_for("larder names its port", || {
-                let text = std::fs::read_to_string(&ports).unwrap_or_default();
-                address = text.lines().find_map(|line| line.strip_prefix("listen ")?.trim().parse().ok());
-                address.is_some()
-            });
-            Larder { address: address.unwrap(), _child: child }
+    /// What is compared: status, fields, and the body where it is somebody's own.
+    fn ask(larder: &ConfiguredLarder, (line, fields): &Asked) -> (String, Vec<String>, String) {
+        let mut stream = TcpStream::connect(larder.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let host = if fields.iter().any(|field| field.starts_with("Host:")) { "" } else { "Host: a.test\r\n" };
+        let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
+        stream.write_all(format!("{line} HTTP/1.1\r\n{host}{fields}Connection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{line}: {answer}"));
+        let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let is_error_of_larder = matches!(&*status, "403" | "404" | "411" | "413" | "429") && !body.contains(" no. ");
+        if is_error_of_larder {
+            return (status, Vec::new(), String::new());
         }
-
-        /// What is compared: status, fields, and the body where it is somebody's own.
-        fn ask(&self, (line, fields): &Asked) -> (String, Vec<String>, String) {
-            let mut stream = TcpStream::connect(self.address).unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            let host = if fields.iter().any(|field| field.starts_with("Host:")) { "" } else { "Host: a.test\r\n" };
-            let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();
-            stream.write_all(format!("{line} HTTP/1.1\r\n{host}{fields}Connection: close\r\n\r\n").as_bytes()).unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{line}: {answer}"));
-            let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
-            let is_error_of_larder =
-                matches!(&*status, "403" | "404" | "411" | "413" | "429") && !body.contains(" no. ");
-            if is_error_of_larder {
-                return (status, Vec::new(), String::new());
-            }
-            let is_compared = |line: &&str| {
-                let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
-                FIELDS.contains(&&*name)
-            };
-            let lines: BTreeSet<String> = head.lines().filter(is_compared).map(str::to_owned).collect();
-            let body = if status.starts_with('3') { "" } else { body };
-            (status, lines.into_iter().collect(), body.to_owned())
-        }
+        let is_compared = |line: &&str| {
+            let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+            FIELDS.contains(&&*name)
+        };
+        let lines: BTreeSet<String> = head.lines().filter(is_compared).map(str::to_owned).collect();
+        let body = if status.starts_with('3') { "" } else { body };
+        (status, lines.into_iter().collect(), body.to_owned())
     }
 
     /// An origin that says its name, what it was asked for and how often it was asked before.
@@ -380,7 +354,7 @@ mod tests {
         let mut differences = Vec::new();
         for (number, (words, requests)) in table().into_iter().enumerate() {
             let name = format!("file-{number}");
-            let file = Larder::with(&format!("{words}\n{}", origins()), &folder, &name);
+            let file = ConfiguredLarder::start(&folder, &name, &format!("{words}\n{}", origins()));
             let program = printed(&folder.join(format!("{name}.toml")));
             // Where responses are stored without their cookies, that is told.
             let is_told = words.contains("force") || words.contains("Set-Cookie");
@@ -389,9 +363,9 @@ mod tests {
             std::fs::write(&vcl, &program).unwrap();
             let policy =
                 format!("[policy]\nvcl = {:?}\nignore_tracking = true\n{}", vcl.display().to_string(), origins());
-            let by_program = Larder::with(&policy, &folder, &format!("vcl-{number}"));
+            let by_program = ConfiguredLarder::start(&folder, &format!("vcl-{number}"), &policy);
             for asked in &requests {
-                let (expect, found) = (file.ask(asked), by_program.ask(asked));
+                let (expect, found) = (ask(&file, asked), ask(&by_program, asked));
                 if expect != found {
                     differences.push(format!("{words}\n{asked:?}\n  file: {expect:?}\n  vcl:  {found:?}\n"));
                 }

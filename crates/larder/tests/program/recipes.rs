@@ -6,10 +6,9 @@ mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use crate::peer_process::{Running, wait_for};
+    use crate::configured_larder::ConfiguredLarder;
 
     const PATIENCE: Duration = Duration::from_secs(20);
     /// `htpasswd -nbB -C 4 ann secret`.
@@ -47,10 +46,7 @@ mod tests {
     }
 
     /// larder by a recipe.
-    struct Kitchen {
-        address: SocketAddr,
-        _child: Running,
-    }
+    struct Kitchen(ConfiguredLarder);
 
     impl Kitchen {
         fn of(number: usize) -> Kitchen {
@@ -59,25 +55,12 @@ mod tests {
             let (app, next) = (origin("app"), origin("next"));
             let text =
                 recipe.toml.replace("127.0.0.1:3000", &app.to_string()).replace("127.0.0.1:4000", &next.to_string());
-            let text = format!("{text}\n[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"off\"\n");
-            let (config, ports) = (folder.join("larder.toml"), folder.join("ports"));
-            std::fs::write(&config, text).unwrap();
-            let errors = std::fs::File::create(folder.join("stderr")).unwrap();
-            let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-            command.args(["serve", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
-            let child = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
-            let mut address = None;
-            wait_for("larder names its port", || {
-                let text = std::fs::read_to_string(&ports).unwrap_or_default();
-                address = text.lines().find_map(|line| line.strip_prefix("listen ")?.trim().parse().ok());
-                address.is_some()
-            });
-            Kitchen { address: address.unwrap(), _child: child }
+            Kitchen(ConfiguredLarder::start(&folder, "larder", &text))
         }
 
         /// Status, fields and body.
         fn ask(&self, line: &str, fields: &[&str]) -> Answer {
-            let mut stream = TcpStream::connect(self.address).unwrap();
+            let mut stream = TcpStream::connect(self.0.address).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let host = if fields.iter().any(|field| field.starts_with("Host:")) { "" } else { "Host: example.org\r\n" };
             let fields: String = fields.iter().map(|field| format!("{field}\r\n")).collect();

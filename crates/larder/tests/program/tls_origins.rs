@@ -9,6 +9,7 @@ mod tests {
 
     use rcgen::CertificateParams;
 
+    use crate::configured_larder::ConfiguredLarder;
     use crate::peer_process::{Running, free_address, wait_for, wait_until_it_listens};
     use crate::subject::get;
 
@@ -68,35 +69,16 @@ mod tests {
         }
     }
 
-    struct Larder {
-        address: SocketAddr,
-        _child: Running,
-    }
-
     /// With the lines of `[origin.site]` behind its URL. `{}` in it is the origin's directory.
-    fn larder(origin: &Origin, host: &str, lines: &str) -> Larder {
+    fn larder(origin: &Origin, host: &str, lines: &str) -> ConfiguredLarder {
         let directory = &origin.directory;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let (config, ports) = (directory.join(format!("{number}.toml")), directory.join(format!("{number}.ports")));
         let lines = lines.replace("{}", &directory.display().to_string());
         let text = format!(
-            "[[listen]]\naddress = \"127.0.0.1:0\"\n[origin.site]\nurls = [\"https://{host}:{}\"]\n{lines}\n\
-             [admin]\naddress = \"off\"\n[resolver]\nhosts = {{ \"origin.test\" = \"127.0.0.1\" }}\n",
+            "workers = 1\n[origin.site]\nurls = [\"https://{host}:{}\"]\n{lines}\n[resolver]\nhosts = {{ \"origin.test\" = \"127.0.0.1\" }}",
             origin.address.port()
         );
-        std::fs::write(&config, text).unwrap();
-        let errors = std::fs::File::create(directory.join(format!("{number}.stderr"))).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--workers", "1", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap();
-        let child = Running(child);
-        let mut address = None;
-        wait_for("larder names its port", || {
-            let text = std::fs::read_to_string(&ports).unwrap_or_default();
-            address = text.lines().find_map(|line| line.strip_prefix("listen ")?.trim().parse().ok());
-            address.is_some()
-        });
-        Larder { address: address.unwrap(), _child: child }
+        ConfiguredLarder::start(directory, &number.to_string(), &text)
     }
 
     fn pattern() -> Vec<u8> {

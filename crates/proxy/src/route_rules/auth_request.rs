@@ -142,7 +142,8 @@ impl AuthRequest {
     /// that they are the same when the file has been read again. `None`: it is not kept.
     pub(crate) fn known_as(
         &self,
-        (cache, origin, route): (&Cache, &str, &[u8]),
+        (cache, origin): (&Cache, &str),
+        route: impl FnOnce() -> Vec<u8>,
         request: &Request<'_>,
         client: &ClientIdentity,
     ) -> Option<Key> {
@@ -156,7 +157,8 @@ impl AuthRequest {
         let mut host = Vec::new();
         request.authority.write_to(&mut host);
         let (ip, copied) = (client.ip.to_string(), self.copied.join(","));
-        let service = [&b"auth"[..], origin.as_bytes(), route, self.target.as_bytes(), copied.as_bytes()];
+        let route = route();
+        let service = [&b"auth"[..], origin.as_bytes(), &route, self.target.as_bytes(), copied.as_bytes()];
         let who = [ip.as_bytes(), &host];
         let shown = shown.iter().flat_map(|field| [field.name_text, field.value]);
         Some(cache.key(service.into_iter().chain(who).chain(shown)))

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use message::{FieldName, Fields, Method, Request};
+use message::{Field, FieldName, Fields, Method, Request};
 use rules::credentials;
 use wire::{ReceivedRequest, RequestBody};
 
@@ -163,7 +163,7 @@ fn by_rules(
         Some(Admission::Unknown(credentials)) => Some(credentials),
         Some(Admission::Nobody(synth)) => return RouteVerdict::answer(route, synth),
     };
-    let known = user.as_deref().filter(|_| verify.is_none() && wanted.is_some());
+    let known = user.as_deref().filter(|_| verify.is_none());
     known.iter().for_each(|name| core.note_user(name));
     let is_user = known.is_some();
     let waits = verify.is_some() || rules.takes_time();
@@ -348,7 +348,9 @@ fn drop_nominated(request: &Request<'_>, rewritten: &mut RewrittenRequest) {
 /// named, is answered by the origin alone.
 fn why_personal(request: &Request<'_>, rules: &RouteRules) -> Option<WhyPassed> {
     let (mut has_cookies, mut has_others) = (false, false);
-    for field in request.fields.iter().filter(credentials::is_credential) {
+    // What the service says is no word of the client's; where it does not select responses they go past the store for that.
+    let is_client_s = |field: &Field<'_>| !rules.access.says(field.name_text) && credentials::is_credential(field);
+    for field in request.fields.iter().filter(is_client_s) {
         match field.name {
             FieldName::Cookie => has_cookies = !rules.cookies.select(),
             _ => has_others = true,

@@ -207,6 +207,44 @@ fn who_is_known_to_a_page_is_nobody_to_a_part_that_wants_no_login() {
 }
 
 #[test]
+fn who_is_found_out_in_a_part_is_known_to_parts_of_that() {
+    let folder = TestFolder::new("parts-within-parts");
+    write_users(&folder, &["ann"]);
+    let login = Some(Login { file: folder.path("users"), realm: "the house".to_owned() });
+    let rules = RouteRules {
+        access: RouteAccess { login, ..RouteAccess::default() },
+        request_fields: FieldEdits {
+            set: vec![FieldLine::new("X-User", FieldTemplate::parse("$remote_user").expect("a template"))],
+            ..FieldEdits::default()
+        },
+        ..RouteRules::default()
+    };
+    let story = surrogate(|settings| {
+        settings.esi.passes_authorization = true;
+        beside(settings, "/own", rules);
+    });
+    let include = |path: &str| page(&format!("<esi:include src=\"{path}\"/>"));
+    // The password has to be verified the first time, and is known the second.
+    for _ in 0..2 {
+        let part = |text: &str| answer(200, &["Cache-Control: no-store", ASKS], text);
+        story.origin([include("/own"), part("<esi:include src=\"/own/inner\"/>"), part("inner")]);
+        let reply = story.get("/page", &[ANN, "Cache-Control: no-cache"]);
+        let told: Vec<_> = (0..reply.asked.len()).map(|at| asked_with(&reply, at, "x-user")).collect();
+        assert_eq!((reply.body(), &told[told.len() - 2..]), ("inner", &[Some("ann"), Some("ann")][..]));
+        story.pass_seconds(61);
+    }
+}
+
+#[test]
+fn a_page_whose_parts_are_made_for_a_cookie_is_for_no_cache_behind() {
+    let story = surrogate(|settings| settings.esi.passes_cookies = true);
+    let part = || answer(200, &["Cache-Control: no-store"], "[p]");
+    story.origin([page("<esi:include src=\"/part\"/>"), part(), part()]);
+    let said = |lines: &[&str]| story.get("/page", lines).field("cache-control");
+    assert_eq!((said(&["Cookie: a=1"]), said(&[])), ("max-age=5, private".to_owned(), "max-age=5".to_owned()));
+}
+
+#[test]
 fn another_host_is_asked_only_if_it_is_allowed() {
     for src in ["http://169.254.169.254/latest/", "http://b.test/", "https://b.test/", "http://a.test:8080/"] {
         let story = surrogate(|settings| settings.esi.hosts = vec!["c.test".to_owned()]);

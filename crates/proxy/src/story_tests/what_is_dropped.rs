@@ -35,6 +35,10 @@ fn a_purge_takes_what_was_asked_for_by_the_other_scheme() {
             assert!(!is_hit(stored), "{stored:?} {groups:?}");
         }
     }
+    // The port that goes without saying for the one is said to the other.
+    story.get("/", &[secure]);
+    assert_eq!(story.ask("PURGE http://a.test:443/", &[], "").status(), 200);
+    assert!(!is_hit(&[secure]));
 }
 
 #[test]

@@ -394,3 +394,61 @@ fn a_service_is_asked_about_each_part_though_it_let_the_client_in_to_the_page() 
     let reply = story.get("/public", &[]);
     assert_eq!((reply.body(), reply.asked().len()), ("ab", 3), "it says another thing of another path");
 }
+
+#[test]
+fn under_a_program_parts_are_not_told_what_the_service_of_the_page_says() {
+    let program = "sub vcl_recv { return (pass); } sub vcl_backend_response { set beresp.do_esi = true; }";
+    let story = Story::vcl_with(program, |settings| {
+        settings.limits.esi_ahead_max = 1;
+        let guarded = Arc::new(guarded_by(service(&["X-User"])));
+        let route = RouteSettings { path_prefix: "/page".to_owned(), rules: guarded, ..settings.routes[0].clone() };
+        settings.routes.push(route);
+    });
+    story.origin([ok("ann"), answer(200, &[], "<p><esi:include src=\"/menu\"/>"), answer(200, &[], "menu")]);
+    let reply = story.get("/page", &[]);
+    assert_eq!((reply.body(), reply.asked()[2].as_str()), ("<p>menu", "GET /menu"));
+    assert_eq!([1, 2].map(|at| asked_with(&reply, at, "x-user")), [Some("ann"), None]);
+}
+
+#[test]
+fn who_is_known_to_one_route_is_not_known_to_another_that_a_field_tells_apart() {
+    let service = AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) };
+    let story = Story::with(|settings| {
+        settings.routes[0].rules = Arc::new(guarded_by(service));
+        let tenant = crate::settings::FieldCondition::new("X-Tenant", Some("b"));
+        settings.routes.push(RouteSettings { fields: vec![tenant], ..settings.routes[0].clone() });
+    });
+    let questions = |lines: &[&str]| {
+        story.origin([answer(204, &[], ""), answer(200, &["Cache-Control: no-store"], "page")]);
+        story
+            .get("/", &[&["Authorization: Bearer x"][..], lines].concat())
+            .asked()
+            .iter()
+            .filter(|asked| *asked == "GET /verify")
+            .count()
+    };
+    assert_eq!((questions(&["X-Tenant: a"]), questions(&["X-Tenant: b"])), (1, 1));
+}
+
+#[test]
+fn a_page_for_each_user_is_stored_whatever_the_field_is_called() {
+    let story = with(RouteRules {
+        caching: CachingRules {
+            selected_by: vec![Selector::Field("remote-user".into())],
+            grant: crate::settings::Grant {
+                lifetimes: [crate::settings::GrantedLifetime { statuses: None, seconds: 60 }].into(),
+                ..crate::settings::Grant::default()
+            },
+            ..CachingRules::default()
+        },
+        ..guarded_by(service(&["Remote-User"]))
+    });
+    let is = |name: &str| answer(200, &[&format!("Remote-User: {name}")], "");
+    story.origin([is("ann"), answer(200, &[], "ann's"), is("ann"), is("bob"), answer(200, &[], "bob's")]);
+    let pages = [0; 3].map(|_| {
+        let reply = story.get("/", &[]);
+        (reply.body().to_owned(), reply.asked().len())
+    });
+    let page = |text: &str, asked| (text.to_owned(), asked);
+    assert_eq!(pages, [page("ann's", 2), page("ann's", 1), page("bob's", 2)]);
+}

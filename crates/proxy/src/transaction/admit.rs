@@ -218,8 +218,9 @@ async fn ask(
     (at, service): (RouteAt, &AuthRequest),
 ) -> Result<Arc<Fields>, Step> {
     let shared = Arc::clone(&tx.core.shared);
-    let (origin, route) = (&*tx.site.settings.origins[service.origin].name, tx.site.routes.at(at).paths_text());
-    let key = service.known_as((&shared.cache, origin, &route), &tx.as_it_came().request(), &tx.client);
+    let origin = &*tx.site.settings.origins[service.origin].name;
+    let route = || tx.site.routes.at(at).paths_text();
+    let key = service.known_as((&shared.cache, origin), route, &tx.as_it_came().request(), &tx.client);
     if let Some(copied) = key.and_then(|key| shared.admissions.of(key, tx.core.now().mono_ms)) {
         tx.core.counters.auth_requests_known.add(1);
         return Ok(copied);

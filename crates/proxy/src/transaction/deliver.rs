@@ -24,6 +24,7 @@ use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::program_answer;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
+use crate::policy::Policy;
 use crate::policy_steps;
 use crate::records::request_records;
 use crate::reply_head::{OUR_BYTES, OUR_LINES};
@@ -177,11 +178,19 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
             edits.apply(&TemplateSource::of(&tx.head.request(), &tx.client), head);
         }
         // Whoever stores it behind us asks nobody who may have it, or a part of it.
-        if tx.site.asks_service(tx.routed) || has_parts && tx.site.has_services {
+        if tx.site.asks_service(tx.routed) || has_parts && (tx.site.has_services || hands_on_credentials(tx)) {
             answer_editing::keep_from_others(head);
         }
     }
     Step::Transmit(Box::new(outgoing))
+}
+
+/// May a part of the page be made for what its client has shown? Cookies and logins that its parts may have are in none of its own fields.
+fn hands_on_credentials(tx: &Transaction) -> bool {
+    let (esi, came) = (&tx.site.settings.esi, tx.as_it_came().fields());
+    matches!(tx.policy, Policy::Builtin)
+        && (esi.passes_cookies && came.contains(FieldName::Cookie)
+            || esi.passes_authorization && came.contains(FieldName::Authorization))
 }
 
 /// What of a stored response goes out.

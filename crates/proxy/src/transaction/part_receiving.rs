@@ -21,6 +21,9 @@ pub(crate) fn run(tx: &mut Transaction) -> Step {
     let asked =
         RouteQuestion { received: &received, seen, client: &tx.client, moment: tx.started, page: page.as_deref() };
     let ruling = route_verdict::of_request(&tx.core, &tx.site, &asked, &mut room);
+    if ruling.is_user {
+        tx.user = Some(core.user().as_slice().into());
+    }
     let seen = match room.rewritten().is_some_and(|room| room.put_into(&mut received.request)) {
         true => FieldSet::of(received.request.fields),
         false => seen,

@@ -41,7 +41,12 @@ async fn groups(tx: &mut Transaction) -> Step {
 
 /// What is asked for, by either scheme.
 fn by_each_scheme(request: Request<'_>) -> [Request<'_>; 2] {
-    [Scheme::Http, Scheme::Https].map(|scheme| Request { scheme, ..request.clone() })
+    [Scheme::Http, Scheme::Https].map(|scheme| {
+        let mut asked = Request { scheme, ..request.clone() };
+        // As it is known to who asks by this scheme: without the port that goes without saying.
+        asked.authority.port = asked.authority.port.filter(|&port| port != scheme.default_port());
+        asked
+    })
 }
 
 /// Nobody is told of a purge that a crash may undo as if it were done.
