@@ -413,22 +413,42 @@ impl Stream {
         self.wake();
     }
 
+    /// One frame of data, of as many of the queued pieces as go into it: some clients take many small frames for a flood.
     fn frame_data(&mut self, id: StreamId, machine: &mut Http2Connection, out: &mut Vec<u8>) {
-        let Some(Queued::Data { bytes, is_last }) = self.queue.front_mut() else { return };
-        let length = bytes.len().min(machine.sendable(id));
-        if length == 0 && !bytes.is_empty() {
-            return;
-        }
-        let ends = *is_last && length == bytes.len();
+        let Some((length, ends)) = self.next_frame(machine.sendable(id)) else { return };
         let Some(head) = machine.data_frame(id, length, ends) else { return };
         out.extend_from_slice(&head);
-        out.extend_from_slice(&bytes[..length]);
-        bytes.advance(length);
         self.queued_bytes -= length;
         self.framed_bytes += length as u64;
-        if bytes.is_empty() {
-            self.is_sent = ends;
+        self.is_sent = ends;
+        let mut left = length;
+        while let Some(Queued::Data { bytes, .. }) = self.queue.front_mut() {
+            let now = bytes.len().min(left);
+            out.extend_from_slice(&bytes[..now]);
+            bytes.advance(now);
+            left -= now;
+            if !bytes.is_empty() {
+                break;
+            }
             self.queue.pop_front();
         }
+    }
+
+    /// How many of the queued bytes the next frame takes, where there is room for so many, and whether it ends the answer. `None`: there are none
+    /// to be sent now.
+    fn next_frame(&self, room: usize) -> Option<(usize, bool)> {
+        let mut length = None;
+        for queued in &self.queue {
+            let Queued::Data { bytes, is_last } = queued else { break };
+            let before = length.unwrap_or(0);
+            if bytes.len() > room - before {
+                return Some((room, false)).filter(|_| room > 0);
+            }
+            length = Some(before + bytes.len());
+            if *is_last {
+                return length.map(|length| (length, true));
+            }
+        }
+        length.map(|length| (length, false))
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use bytes::Bytes;
 use cache::{CacheSettings, Flight, Notifier};
 use message::Status;
 use wire::http2::hpack;
 
 use super::*;
+use crate::http2_streams::Queued;
 use crate::limits::ORIGIN_UNTAKEN_BYTES_MAX;
 
 struct Unheard;
@@ -264,4 +266,24 @@ fn what_waits_for_all_streams_together_is_bounded() {
     }
     both.go().expect("windows are given back");
     assert!(both.data(ids[399], 1 << 20, false) > 0);
+}
+
+#[test]
+fn small_pieces_of_a_body_are_joined_to_frames_and_large_ones_are_cut() {
+    let mut both = Both::new(10);
+    let id = both.streams.open(Method::Post, &[0x83, 0x86, 0x84, 0x01, 1, b't'], false).expect("there is room");
+    both.go().expect("a good request");
+    both.heard.clear();
+    let frame = both.streams.queues.sendable(id);
+    let mut send = |pieces: &[usize], ends: bool| {
+        for (nth, bytes) in pieces.iter().enumerate() {
+            let is_last = ends && nth + 1 == pieces.len();
+            both.streams.queues.queue(id, Queued::Data { bytes: Bytes::from(vec![b'x'; *bytes]), is_last });
+        }
+        both.go().expect("good frames");
+        std::mem::take(&mut both.heard)
+    };
+    assert_eq!(send(&[3; 1_000], false), ["data 1 3000 false"]);
+    assert_eq!(send(&[1, frame, 2], false), [format!("data 1 {frame} false"), "data 1 3 false".to_owned()]);
+    assert_eq!(send(&[1, 2, 0], true), ["data 1 3 true"]);
 }
