@@ -77,6 +77,7 @@ impl<'a> Authority<'a> {
 
     /// Appends `host[:port]`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
+        out.reserve(self.host.len() + PORT_BYTES_MAX);
         out.extend_from_slice(&self.host);
         if let Some(port) = self.port {
             out.push(b':');
@@ -88,6 +89,9 @@ impl<'a> Authority<'a> {
         Authority { host: Cow::Owned(self.host.into_owned()), port: self.port }
     }
 }
+
+/// `:65535`.
+const PORT_BYTES_MAX: usize = 6;
 
 /// Splits at the port's colon.
 fn split_port(text: &[u8]) -> Option<(&[u8], Option<u16>)> {

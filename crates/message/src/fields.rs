@@ -137,7 +137,7 @@ impl<'a> FieldsView<'a> {
 
     /// In the order in which they arrived.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = Field<'a>> + Clone + use<'a> {
         let view = *self;
         self.spans().map(move |span| view.field(&span))
     }
@@ -231,7 +231,7 @@ impl<'a> FieldsView<'a> {
     }
 
     /// Every value of the field with this name, known or not; without case.
-    pub fn get_all_named<'n>(&self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+    pub fn get_all_named<'n>(&self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a, 'n> {
         self.iter().filter(move |field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 

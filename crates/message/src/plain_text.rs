@@ -14,7 +14,7 @@ pub fn write_decimal(out: &mut Vec<u8>, value: u64) {
 pub const DIGITS_MAX: usize = 20;
 
 /// All numbers of two digits: a division brings two at a time.
-const PAIRS: [[u8; 2]; 100] = {
+pub const PAIRS_OF_DIGITS: [[u8; 2]; 100] = {
     let (mut pairs, mut at) = ([[0; 2]; 100], 0);
     while at < pairs.len() {
         pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
@@ -28,7 +28,7 @@ pub fn decimal(digits: &mut [u8; DIGITS_MAX], mut value: u64) -> &[u8] {
     let mut at = digits.len();
     while value >= 10 {
         at -= 2;
-        digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+        digits[at..at + 2].copy_from_slice(&PAIRS_OF_DIGITS[(value % 100) as usize]);
         value /= 100;
     }
     // An even number of digits ends with nothing; nothing but that is a zero of its own.

@@ -5,12 +5,12 @@
 
 use std::net::IpAddr;
 
-use message::{Version, write_address};
+use message::{Version, write_address, write_decimal};
 
 use crate::error_note::ErrorNote;
 use crate::limits;
 pub use crate::log_texts::DateCache;
-use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word, write_number};
+use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word};
 use crate::policy_columns::{Life, LoggedTexts, write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
 use crate::tls_columns::{write_combined_tls, write_json_tls};
@@ -130,9 +130,9 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
         });
     }
     out.extend_from_slice(b"\" ");
-    write_number(out, u64::from(record.status));
+    write_decimal(out, u64::from(record.status));
     out.push(b' ');
-    write_number(out, record.body_bytes);
+    write_decimal(out, record.body_bytes);
     out.extend_from_slice(b" \"");
     escape_combined(out, or_dash(record.referer), limits::LOG_FIELD_BYTES_MAX);
     out.extend_from_slice(b"\" \"");
@@ -140,7 +140,7 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
     out.extend_from_slice(b"\" ");
     out.extend_from_slice(record.verdict.token().as_bytes());
     out.push(b' ');
-    write_number(out, record.micros);
+    write_decimal(out, record.micros);
     out.push(b' ');
     out.extend_from_slice(if record.why.is_empty() { b"-" } else { record.why.as_bytes() });
     if let Some(error) = record.error {
@@ -177,13 +177,13 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
         out.extend_from_slice(record.version.number().as_bytes());
     }
     out.extend_from_slice(b"\",\"status\":");
-    write_number(out, u64::from(record.status));
+    write_decimal(out, u64::from(record.status));
     out.extend_from_slice(b",\"bytes\":");
-    write_number(out, record.body_bytes);
+    write_decimal(out, record.body_bytes);
     out.extend_from_slice(b",\"verdict\":\"");
     out.extend_from_slice(record.verdict.token().as_bytes());
     out.extend_from_slice(b"\",\"micros\":");
-    write_number(out, record.micros);
+    write_decimal(out, record.micros);
     if !record.why.is_empty() {
         out.extend_from_slice(b",\"why\":\"");
         out.extend_from_slice(record.why.as_bytes());

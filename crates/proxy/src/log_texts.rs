@@ -1,9 +1,11 @@
-//! Texts as the access log writes them: fields escaped and cut, numbers, dates. It knows no record.
+//! Texts as the access log writes them: fields escaped and cut, dates. It knows no record.
 //!
 //! There is no `fmt` machinery, the date is text made once a second, and a field that needs no escaping is one scan and
 //! one copy.
 
 use std::cell::Cell;
+
+use message::PAIRS_OF_DIGITS;
 
 /// What stands where a field was cut.
 const CUT: &[u8] = b"...";
@@ -111,32 +113,6 @@ pub(crate) fn digit(n: usize) -> u8 {
     b'0' + (n % 10) as u8
 }
 
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut n = 0;
-    while n < 100 {
-        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-        n += 1;
-    }
-    pairs
-};
-
-#[inline]
-pub(crate) fn write_number(out: &mut Vec<u8>, mut n: u64) {
-    let mut text = [0u8; 20];
-    let mut at = text.len();
-    while n >= 10 {
-        at -= 2;
-        text[at..at + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
-        n /= 100;
-    }
-    if n > 0 || at == text.len() {
-        at -= 1;
-        text[at] = digit(n as usize);
-    }
-    out.extend_from_slice(&text[at..]);
-}
-
 /// The texts of the last second asked for. One per core.
 #[derive(Debug, Default)]
 pub struct DateCache {
@@ -179,8 +155,8 @@ impl DateTexts {
             [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
         let (year, month, day) = civil_from_days(second / 86_400);
         let of_day = (second % 86_400) as usize;
-        let [h, m, s] = [of_day / 3_600, of_day / 60 % 60, of_day % 60].map(|n| PAIRS[n]);
-        let [century, of_century, d, mon] = [year / 100 % 100, year % 100, day, month].map(|n| PAIRS[n]);
+        let [h, m, s] = [of_day / 3_600, of_day / 60 % 60, of_day % 60].map(|n| PAIRS_OF_DIGITS[n]);
+        let [century, of_century, d, mon] = [year / 100 % 100, year % 100, day, month].map(|n| PAIRS_OF_DIGITS[n]);
 
         let mut combined = *b" - - [00/Jan/0000:00:00:00 +0000] \"";
         combined[6..8].copy_from_slice(&d);
@@ -214,15 +190,6 @@ fn civil_from_days(days_since_1970: u64) -> (usize, usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_decimal() {
-        for n in [0, 1, 9, 10, 11, 99, 100, 101, 999, 1_000, 65_535, 1_000_000, u64::MAX - 1, u64::MAX] {
-            let mut out = Vec::new();
-            write_number(&mut out, n);
-            assert_eq!(out, n.to_string().as_bytes());
-        }
-    }
 
     #[test]
     fn dates_follow_the_calendar() {

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use rustix::fs::sendfile;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use vcl::UnixPeer;
@@ -76,6 +76,12 @@ impl PlainSocket {
             PlainSocket::Tcp(stream) => stream.try_write_vectored(slices),
             PlainSocket::Unix(stream) => stream.try_write_vectored(slices),
         }
+    }
+
+    /// The same of a socket that the runtime has not looked at yet: one that was just connected has room.
+    #[inline]
+    pub(crate) fn write_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.as_fd(), bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
     }
 
     /// How much of an answer the kernel may hold unsent. Where it cannot be told so it stays as it was.

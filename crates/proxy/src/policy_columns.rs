@@ -1,8 +1,10 @@
 //! What a line of the access log says only under a program: how long what was fetched lives and what decided
 //! that, and the texts of `std.log`. In both formats they stand behind everything else, and only where there are any.
 
+use message::write_decimal;
+
 use crate::limits::{LOG_FIELD_BYTES_MAX, LOG_TEXTS_BYTES_MAX, LOG_TEXTS_MAX};
-use crate::log_texts::{escape_combined, escape_json, write_number};
+use crate::log_texts::{escape_combined, escape_json};
 
 /// How long a fetched response lives. Who decided is a rule by its name (`max-age`, `default_ttl` …) or `FILE:LINE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +101,7 @@ pub(crate) fn write_combined_columns(out: &mut Vec<u8>, life: Option<&Life>, tex
     }
     if texts.left_out_count > 0 {
         out.extend_from_slice(b" log-left-out=");
-        write_number(out, texts.left_out_count);
+        write_decimal(out, texts.left_out_count);
     }
 }
 
@@ -110,9 +112,9 @@ pub(crate) fn write_json_columns(out: &mut Vec<u8>, life: Option<&Life>, texts: 
         out.extend_from_slice(b",\"life\":{\"ttl_ms\":");
         write_signed(out, life.ttl_ms);
         out.extend_from_slice(b",\"grace_ms\":");
-        write_number(out, life.grace_ms);
+        write_decimal(out, life.grace_ms);
         out.extend_from_slice(b",\"keep_ms\":");
-        write_number(out, life.keep_ms);
+        write_decimal(out, life.keep_ms);
         let by = [("ttl_by", Some(&life.ttl_by)), ("grace_by", Some(&life.grace_by)), ("keep_by", Some(&life.keep_by))];
         let kept_by = [("kept_by", life.kept_by.as_ref())];
         for (name, text) in by.into_iter().chain(kept_by) {
@@ -137,7 +139,7 @@ pub(crate) fn write_json_columns(out: &mut Vec<u8>, life: Option<&Life>, texts: 
     out.push(b']');
     if texts.left_out_count > 0 {
         out.extend_from_slice(b",\"log_left_out\":");
-        write_number(out, texts.left_out_count);
+        write_decimal(out, texts.left_out_count);
     }
 }
 
@@ -147,7 +149,7 @@ fn write_seconds(out: &mut Vec<u8>, ms: i64) {
         out.push(b'-');
     }
     let ms = ms.unsigned_abs();
-    write_number(out, ms / 1_000);
+    write_decimal(out, ms / 1_000);
     if !ms.is_multiple_of(1_000) {
         let thousandths = format!(".{:03}", ms % 1_000);
         out.extend_from_slice(thousandths.trim_end_matches('0').as_bytes());
@@ -159,7 +161,7 @@ fn write_signed(out: &mut Vec<u8>, number: i64) {
     if number < 0 {
         out.push(b'-');
     }
-    write_number(out, number.unsigned_abs());
+    write_decimal(out, number.unsigned_abs());
 }
 
 #[cfg(test)]

@@ -206,6 +206,15 @@ impl Socket {
         }
     }
 
+    /// What the kernel takes now, asked without looking whether it is ready. Nothing over TLS, where what is sealed has to be sent first.
+    #[inline]
+    pub(crate) fn write_at_once(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Plain(carrier) => carrier.write_at_once(bytes),
+            Socket::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     /// Writes without sealing, to somebody who does not speak TLS.
     pub(crate) fn try_write_clear(&self, bytes: &[u8]) -> io::Result<usize> {
         self.carrier().try_write(&[IoSlice::new(bytes)])

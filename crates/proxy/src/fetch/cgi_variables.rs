@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use message::{FieldName, Fields, FieldsView, Scheme};
+use message::{DIGITS_MAX, FieldName, Fields, FieldsView, Scheme, decimal, write_address};
 use wire::RequestBody;
 use wire::fastcgi::{RECORD_CONTENT_BYTES_MAX, RequestWriter, STDIN_END, stdin_head};
 
@@ -15,6 +15,10 @@ use crate::fetch::origin_request::OriginRequest;
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::settings::FastCgiSettings;
 use crate::static_files::script_path::ScriptPath;
+
+/// Room for what a fetch asks for besides what the client sent: its conditions, and what we can do.
+const ADDED_LINES: usize = 4;
+const ADDED_BYTES: usize = 192;
 
 /// Which script is asked, and where it lies.
 pub(super) struct ScriptCall<'a> {
@@ -34,12 +38,18 @@ struct Variables<'a> {
 impl Variables<'_> {
     fn set(&mut self, name: &str, value: &[&[u8]]) {
         if !self.params.iter().any(|(said, _)| said == name) {
-            self.writer.variable(name.as_bytes(), value);
+            self.writer.variable(name.as_bytes(), value.iter().copied());
         }
     }
 
     fn set_number(&mut self, name: &str, number: u64) {
-        self.set(name, &[number.to_string().as_bytes()]);
+        self.set(name, &[decimal(&mut [0; DIGITS_MAX], number)]);
+    }
+
+    fn set_address(&mut self, name: &str, address: IpAddr) {
+        let mut text = Vec::new();
+        write_address(&mut text, address);
+        self.set(name, &[&text]);
     }
 }
 
@@ -53,7 +63,9 @@ impl OriginRequest<'_> {
         self.set_request(&mut variables);
         self.set_ends(call, &mut variables);
         self.set_fields(&mut variables);
-        params.iter().for_each(|(name, value)| variables.writer.variable(name.as_bytes(), &[value.as_bytes()]));
+        for (name, value) in params {
+            variables.writer.variable(name.as_bytes(), [value.as_bytes()].into_iter());
+        }
         variables.writer.end();
         if let Some(carried) = self.carried {
             write_body(carried, &mut out);
@@ -105,23 +117,23 @@ impl OriginRequest<'_> {
     /// for nobody else.
     fn set_ends(&self, call: &ScriptCall<'_>, variables: &mut Variables<'_>) {
         let request = &self.request;
-        let text = |ip: IpAddr| ip.to_string();
         variables.set("SERVER_SOFTWARE", &[self.server_name.as_bytes()]);
         variables.set("SERVER_NAME", &[&request.authority.host]);
         let port = request.authority.port.unwrap_or(request.scheme.default_port());
         variables.set_number("SERVER_PORT", u64::from(port));
         if let Some(address) = call.server_address {
-            variables.set("SERVER_ADDR", &[text(address).as_bytes()]);
+            variables.set_address("SERVER_ADDR", address);
         }
         // Something stale is refreshed for nobody, and nobody is let in where some are: least of all as this machine.
         let ip = self.client.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |client| client.ip);
-        variables.set("REMOTE_ADDR", &[text(ip).as_bytes()]);
+        variables.set_address("REMOTE_ADDR", ip);
         let port = self.client.filter(|client| client.peer.ip() == client.ip).map_or(0, |client| client.peer.port);
         variables.set_number("REMOTE_PORT", u64::from(port));
     }
 
     fn set_fields(&self, variables: &mut Variables<'_>) {
-        let mut fields = Fields::default();
+        let (sent, host) = (self.request.fields, &self.request.authority.host);
+        let mut fields = Fields::with_room(sent.count() + ADDED_LINES, sent.lines_bytes() + host.len() + ADDED_BYTES);
         self.write_server_fields(&mut fields);
         let fields = fields.view();
         for (nth, field) in fields.iter().enumerate() {
@@ -131,8 +143,7 @@ impl OriginRequest<'_> {
             {
                 continue;
             }
-            let value = joined(fields, field.name_text, field.name);
-            variables.writer.field(field.name_text, &value);
+            variables.writer.field(field.name_text, joined(fields, field.name_text, field.name));
         }
     }
 }
@@ -148,16 +159,10 @@ fn is_param(params: &[(String, String)], name: &[u8]) -> bool {
 }
 
 /// All values of a field as one (RFC 9110 §5.3, RFC 6265 §5.4).
-fn joined<'a>(fields: FieldsView<'a>, name: &[u8], known: FieldName) -> Vec<&'a [u8]> {
+fn joined<'a>(fields: FieldsView<'a>, name: &'a [u8], known: FieldName) -> impl Iterator<Item = &'a [u8]> + Clone {
     let between: &[u8] = if known == FieldName::Cookie { b"; " } else { b", " };
-    let mut parts = Vec::with_capacity(1);
-    for value in fields.get_all_named(name) {
-        if !parts.is_empty() {
-            parts.push(between);
-        }
-        parts.push(value);
-    }
-    parts
+    let values = fields.get_all_named(name).enumerate();
+    values.flat_map(move |(nth, value)| [if nth == 0 { b"" } else { between }, value])
 }
 
 fn write_body(body: &Bytes, out: &mut Vec<u8>) {

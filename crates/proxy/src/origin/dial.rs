@@ -4,11 +4,12 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::limits::UNIX_BACKLOG_PAUSE;
@@ -73,7 +74,7 @@ async fn connect(place: &DialAddress) -> io::Result<Socket> {
         }
         DialAddress::Mocked(origin) => Ok(origin.open()?.into()),
         DialAddress::Unix(path) => loop {
-            match UnixStream::connect(path).await {
+            match connect_unix(path) {
                 Ok(stream) => return Ok(stream.into()),
                 // unix(7): EAGAIN says that the backlog is full. TCP would wait; so do we, within the same deadline.
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(UNIX_BACKLOG_PAUSE).await,
@@ -81,6 +82,18 @@ async fn connect(place: &DialAddress) -> io::Result<Socket> {
             }
         },
     }
+}
+
+/// Nobody is on the way to such a socket: it is connected at once, or not at all.
+fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let address = match path.as_os_str().as_encoded_bytes() {
+        [0, name @ ..] => SocketAddrUnix::new_abstract_name(name),
+        _ => SocketAddrUnix::new(path),
+    }?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &address)?;
+    UnixStream::from_std(socket.into())
 }
 
 /// Did we fail for want of something that no other address would give us either?

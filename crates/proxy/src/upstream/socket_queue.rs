@@ -11,9 +11,14 @@ use tokio::io::AsyncWrite;
 
 use crate::socket::Socket;
 
-/// Writes all of it.
+/// Writes all of it. A request nearly always fits into what the kernel takes at once, and a connection that was just opened would be waited for
+/// until the runtime has looked at it.
 pub(super) async fn write_all(socket: &mut Socket, bytes: &[u8]) -> io::Result<()> {
-    let mut sent = 0;
+    let mut sent = match socket.write_at_once(bytes) {
+        Ok(written) => written,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(error) => return Err(error),
+    };
     poll_fn(|cx| {
         while sent < bytes.len() {
             match ready!(Pin::new(&mut *socket).poll_write(cx, &bytes[sent..])) {

@@ -33,27 +33,23 @@ impl<'a> RequestWriter<'a> {
     }
 
     /// A variable whose value is these parts, one behind the other.
-    pub fn variable(&mut self, name: &[u8], value: &[&[u8]]) {
-        let value_bytes = value.iter().map(|part| part.len()).sum();
-        self.begin_variable(name.len(), value_bytes);
-        self.put(name);
-        value.iter().for_each(|part| self.put(part));
+    pub fn variable<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]> + Clone) {
+        self.begin_variable(name.len(), bytes_of(value.clone()));
+        self.out.extend_from_slice(name);
+        self.end_variable(value);
     }
 
     /// The variable of a field (RFC 3875 §4.1.18), whose values are made one. False, and nothing is written: the name of the field may not
     /// become that of a variable, see [`is_variable_field`].
-    pub fn field(&mut self, name: &[u8], value: &[&[u8]]) -> bool {
+    pub fn field<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]> + Clone) -> bool {
         if !is_variable_field(name) {
             return false;
         }
         const PREFIX: &[u8] = b"HTTP_";
-        let value_bytes = value.iter().map(|part| part.len()).sum();
-        self.begin_variable(PREFIX.len() + name.len(), value_bytes);
-        self.put(PREFIX);
-        for &byte in name {
-            self.put(&[if byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }]);
-        }
-        value.iter().for_each(|part| self.put(part));
+        self.begin_variable(PREFIX.len() + name.len(), bytes_of(value.clone()));
+        self.out.extend_from_slice(PREFIX);
+        self.out.extend(name.iter().map(|byte| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }));
+        self.end_variable(value);
         true
     }
 
@@ -74,27 +70,30 @@ impl<'a> RequestWriter<'a> {
         }
         for length in [name_bytes, value_bytes] {
             match length <= SHORT_LENGTH_MAX {
-                true => self.put(&[length as u8]),
-                false => self.put(&(length as u32 | 1 << 31).to_be_bytes()),
+                true => self.out.push(length as u8),
+                false => self.out.extend_from_slice(&(length as u32 | 1 << 31).to_be_bytes()),
             }
         }
+    }
+
+    fn end_variable<'v>(&mut self, value: impl Iterator<Item = &'v [u8]>) {
+        value.for_each(|part| self.out.extend_from_slice(part));
+        while self.content_bytes() > RECORD_CONTENT_BYTES_MAX {
+            self.split_record();
+        }
+    }
+
+    /// What is too much for one record goes on in the next.
+    #[cold]
+    fn split_record(&mut self) {
+        let end = self.record_at + RECORD_HEAD_BYTES + RECORD_CONTENT_BYTES_MAX;
+        self.out.splice(end..end, record_head(RecordType::Params, 0));
+        self.write_record_head(RECORD_CONTENT_BYTES_MAX);
+        self.record_at = end;
     }
 
     fn content_bytes(&self) -> usize {
         self.out.len() - self.record_at - RECORD_HEAD_BYTES
-    }
-
-    fn put(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let room = RECORD_CONTENT_BYTES_MAX - self.content_bytes();
-            if room == 0 {
-                self.begin_record();
-                continue;
-            }
-            let (now, later) = bytes.split_at(bytes.len().min(room));
-            self.out.extend_from_slice(now);
-            bytes = later;
-        }
     }
 
     fn begin_record(&mut self) {
@@ -107,12 +106,18 @@ impl<'a> RequestWriter<'a> {
     fn end_record(&mut self) {
         match self.content_bytes() {
             0 => self.out.truncate(self.record_at),
-            content_bytes => {
-                let head = record_head(RecordType::Params, content_bytes);
-                self.out[self.record_at..][..RECORD_HEAD_BYTES].copy_from_slice(&head);
-            }
+            content_bytes => self.write_record_head(content_bytes),
         }
     }
+
+    fn write_record_head(&mut self, content_bytes: usize) {
+        let head = record_head(RecordType::Params, content_bytes);
+        self.out[self.record_at..][..RECORD_HEAD_BYTES].copy_from_slice(&head);
+    }
+}
+
+fn bytes_of<'v>(parts: impl Iterator<Item = &'v [u8]>) -> usize {
+    parts.map(<[u8]>::len).sum()
 }
 
 fn length_bytes(length: usize) -> usize {

@@ -41,7 +41,7 @@ fn variables(mut bytes: &[u8]) -> Variables {
 fn written(variables: &Variables) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = RequestWriter::begin(&mut out, true);
-    variables.iter().for_each(|(name, value)| writer.variable(name, &[value]));
+    variables.iter().for_each(|(name, value)| writer.variable(name, [&value[..]].into_iter()));
     writer.end();
     out
 }
@@ -50,9 +50,9 @@ fn written(variables: &Variables) -> Vec<u8> {
 fn a_request_begins_says_its_variables_and_ends_them() {
     let mut out = Vec::new();
     let mut writer = RequestWriter::begin(&mut out, false);
-    writer.variable(b"REQUEST_METHOD", &[b"GET"]);
-    writer.variable(b"EMPTY", &[]);
-    assert!(writer.field(b"X-Some-Field", &[b"a", b", ", b"b"]));
+    writer.variable(b"REQUEST_METHOD", [&b"GET"[..]].into_iter());
+    writer.variable(b"EMPTY", [].into_iter());
+    assert!(writer.field(b"X-Some-Field", [&b"a"[..], b", ", b"b"].into_iter()));
     writer.end();
     let all = records(&out);
     assert_eq!(all[0], (1, vec![0, 1, 0, 0, 0, 0, 0, 0]));
@@ -85,7 +85,7 @@ fn check(name: &str, expect: bool) {
     let (mut out, mut none) = (Vec::new(), Vec::new());
     RequestWriter::begin(&mut none, true).end();
     let mut writer = RequestWriter::begin(&mut out, true);
-    assert_eq!(writer.field(name.as_bytes(), &[b"v"]), expect);
+    assert_eq!(writer.field(name.as_bytes(), [&b"v"[..]].into_iter()), expect);
     writer.end();
     assert_eq!(out != none, expect, "{name}");
 }
