@@ -31,6 +31,13 @@ pub enum CountedBy {
     Key(FieldTemplate),
 }
 
+impl CountedBy {
+    /// Is it by who the client has shown to be?
+    pub(crate) fn needs_user(&self) -> bool {
+        matches!(self, CountedBy::Key(key) if key.has_user())
+    }
+}
+
 /// Counts by a keyed digest of who it is.
 #[derive(Debug)]
 pub(crate) struct UnderWay(Box<[Mutex<HashMap<u64, u32>>]>);

@@ -87,32 +87,35 @@ impl Unverified {
 
 pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, unverified: Unverified) -> Step {
     tx.outcome.verdict = CacheVerdict::Refused;
-    let (site, door) = (Arc::clone(&tx.site), unverified.by);
-    if let Err(synth) = count(tx, door, &unverified.also) {
-        tx.core.counters.route_connections_limited.add(1);
-        return Step::Synth(synth);
+    match admit(tx, downstream, unverified).await {
+        Ok(then) => {
+            if let Some(why) = then.why_passed() {
+                tx.outcome.why = why.token();
+            }
+            then.into_step()
+        }
+        Err(elsewhere) => elsewhere,
     }
-    if let Some(credentials) = &unverified.credentials
-        && let Err(elsewhere) = verify(tx, downstream, credentials, door).await
-    {
-        return elsewhere;
+}
+
+/// What it comes to, or where it goes instead.
+async fn admit(tx: &mut Transaction, downstream: &mut Downstream<'_>, unverified: Unverified) -> Result<Verdict, Step> {
+    let (site, door) = (Arc::clone(&tx.site), unverified.by);
+    count(tx, door, &unverified.also, KnownOfClient::Address)?;
+    if let Some(credentials) = &unverified.credentials {
+        verify(tx, downstream, credentials, door).await?;
     }
     let mut then = unverified.then;
     if let (Some(service), Door::Route(at)) = (door.service(&site), door) {
         // Of a part, too: the service may say another thing of its path than of its page's.
-        let copied = match ask(tx, downstream, (at, service)).await {
-            Ok(copied) => copied,
-            Err(elsewhere) => return elsewhere,
-        };
+        let copied = ask(tx, downstream, (at, service)).await?;
         if let Some(why) = go_on_as(tx, (at, service), &copied) {
             tx.routed.is_bypass = true;
             then = then.past_the_store(why);
         }
     }
-    if let Some(why) = then.why_passed() {
-        tx.outcome.why = why.token();
-    }
-    then.into_step()
+    count(tx, door, &unverified.also, KnownOfClient::User)?;
+    Ok(then)
 }
 
 /// From here on the request says of its client what the service says, also to a program that looks at it as it came. Returns why it goes past
@@ -135,26 +138,34 @@ fn go_on_as(tx: &mut Transaction, (at, service): (RouteAt, &AuthRequest), copied
     admitted.bypass
 }
 
-/// Counts the request, for as long as it is under way. What a page includes is counted with the page.
-fn count(tx: &mut Transaction, door: Door, also: &[RouteAt]) -> Result<(), Synth> {
+/// What is known of a client when it is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KnownOfClient {
+    Address,
+    /// Who it is, too: a limit of each user's is for whoever has shown to be that one. By a name alone anybody could use up another's.
+    User,
+}
+
+/// Counts the request by the limits for which so much has to be known, for as long as it is under way. What a page includes is counted with the page.
+fn count(tx: &mut Transaction, door: Door, also: &[RouteAt], known: KnownOfClient) -> Result<(), Step> {
     let Door::Route(route) = door else { return Ok(()) };
     if tx.place_in_page.level > 0 {
         return Ok(());
     }
     let (site, head) = (Arc::clone(&tx.site), Rc::clone(tx.as_it_came()));
     let request = head.request();
-    // By the name that it gives itself: whoever is somebody else is told so in the next step.
-    let named = request.fields.get(FieldName::Authorization).and_then(passwords::user_of);
+    let user = tx.user.clone();
     for at in [route].iter().chain(also) {
         let held = tx.counted.len();
         let route = site.routes.at(*at);
         let rules = &route.rules;
         let groups = route.path_pattern.as_ref().filter(|_| rules.names_groups());
         let groups = groups.and_then(|pattern| pattern.groups(request.path));
-        let user = rules.access.login.as_ref().and(named.as_deref());
-        let groups = groups.as_ref();
+        let (user, groups) = (user.as_deref(), groups.as_ref());
         let source = TemplateSource { user, groups, ..TemplateSource::of(&request, &tx.client) };
-        for limit in &rules.connection_limits {
+        for limit in
+            rules.connection_limits.iter().filter(|limit| limit.by.needs_user() == (known == KnownOfClient::User))
+        {
             let who = match &limit.by {
                 CountedBy::Client => whom_it_counts_for(None, &source, tx.client.ip),
                 CountedBy::Key(key) => whom_it_counts_for(Some(key), &source, tx.client.ip),
@@ -167,7 +178,8 @@ fn count(tx: &mut Transaction, door: Door, also: &[RouteAt]) -> Result<(), Synth
                 continue;
             }
             let Some(counted) = tx.core.shared.under_way.begin(who, limit.requests_max) else {
-                return Err(Synth::too_many_at_once(limit.status));
+                tx.core.counters.route_connections_limited.add(1);
+                return Err(Step::Synth(Synth::too_many_at_once(limit.status)));
             };
             tx.counted.push(counted);
         }

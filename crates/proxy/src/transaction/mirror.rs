@@ -23,7 +23,8 @@ use crate::transaction::Transaction;
 /// Begins to copy a request that is about to go to its origin. A body is copied while it is sent there, into what is returned.
 pub(super) fn begin(tx: &Transaction) -> Option<BodyCopy> {
     let mirror = tx.site.rules_of(tx.routed)?.mirror.filter(|_| matches!(tx.policy, Policy::Builtin))?;
-    if !takes_part(&tx.core, mirror) {
+    // What holds for all routes holds for those of the mirror's own origin, too: it need not be asked twice.
+    if tx.routed.backend == Some(Backend::Origin(mirror.origin)) || !takes_part(&tx.core, mirror) {
         return None;
     }
     let limits = &tx.site.settings.limits;
