@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use crate::import::import_findings::{self, Findings};
 use crate::import::import_flags::ImportFlags;
 use crate::import::imported_toml::{ImportedToml, Route};
-use crate::import::nginx_access::RateZones;
 use crate::import::nginx_conf::{self, Directive};
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
+use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_listens::{Listens, ServerListens};
 use crate::import::nginx_memcached::Upstreams;
 use crate::import::nginx_order::Matcher;
@@ -102,7 +102,7 @@ struct Import {
     made: ImportedToml,
     origins: Origins,
     listens: Listens,
-    zones: RateZones,
+    zones: LimitZones,
     prefix: PathBuf,
     folder: PathBuf,
     /// Somewhere responses are stored.
@@ -165,12 +165,10 @@ impl Import {
             match directive.name.as_str() {
                 "server" => servers.push(directive),
                 "upstream" => self.origins.know(directive),
-                "limit_req_zone" => self.zones.take(directive, &mut self.findings),
-                "limit_conn_zone" => self.findings.note(directive, "of use to limit_conn alone"),
                 name if OF_VARIABLES.contains(&name) => {
                     self.findings.note(directive, "where its variable is used and cannot be, that is said there");
                 }
-                _ if buffers.take(directive) => {}
+                _ if buffers.take(directive) || self.zones.take(directive, &mut self.findings) => {}
                 _ if nginx_guards::is_guard(directive) => {
                     self.findings.leave(directive, "closed: larder has no such guard, or does not answer so");
                     level.close();

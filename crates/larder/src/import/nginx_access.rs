@@ -1,14 +1,12 @@
-//! Who may ask, how often and with what body: `allow` and `deny`, `auth_basic`, `limit_req` and `client_max_body_size` of
-//! nginx as the words of a `[[route]]`. What cannot be said closes the route.
+//! Who may ask, and with what body: `allow` and `deny`, `auth_basic` and `client_max_body_size` of nginx as the words of a
+//! `[[route]]`. What cannot be said closes the route. How often and how much at a time is in `nginx_limits.rs`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-
-use proxy::settings::FieldTemplate;
 
 use crate::bounded_file;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_limits::{LimitLevel, LimitZones};
 use crate::import::nginx_times::bytes;
 
 /// More than this is no file of passwords.
@@ -23,37 +21,9 @@ pub struct AccessLevel {
     rules: Option<AccessRules>,
     realm: Option<Directive>,
     users: Option<Directive>,
-    limits: Option<Vec<Directive>>,
-    refused_with: Option<u16>,
+    limits: LimitLevel,
     satisfies_any: Option<bool>,
     body_bytes_max: Option<u64>,
-}
-
-/// `limit_req_zone` of a configuration, by their names.
-#[derive(Clone, Debug, Default)]
-pub struct RateZones(BTreeMap<String, RateZone>);
-
-#[derive(Clone, Debug)]
-struct RateZone {
-    key: String,
-    requests: u64,
-    per: &'static str,
-}
-
-impl RateZones {
-    pub fn take(&mut self, directive: &Directive, findings: &mut Findings) {
-        let word = |name: &str| directive.arguments.iter().find_map(|word| word.strip_prefix(name)).unwrap_or_default();
-        let name = word("zone=").split(':').next().unwrap_or_default();
-        let rate = word("rate=");
-        let rate = rate.strip_suffix("r/s").map(|n| (n, "1s")).or(rate.strip_suffix("r/m").map(|n| (n, "1m")));
-        match rate.and_then(|(n, per)| Some((n.parse().ok().filter(|n| *n > 0)?, per))) {
-            Some((requests, per)) if !name.is_empty() => {
-                let key = directive.argument(0).to_owned();
-                self.0.insert(name.to_owned(), RateZone { key, requests, per });
-            }
-            _ => findings.leave(directive, "no rate that larder can limit"),
-        }
-    }
 }
 
 impl AccessLevel {
@@ -62,8 +32,7 @@ impl AccessLevel {
             rules: self.rules.or_else(|| outer.rules.clone()),
             realm: self.realm.or_else(|| outer.realm.clone()),
             users: self.users.or_else(|| outer.users.clone()),
-            limits: self.limits.or_else(|| outer.limits.clone()),
-            refused_with: self.refused_with.or(outer.refused_with),
+            limits: self.limits.within(&outer.limits),
             satisfies_any: self.satisfies_any.or(outer.satisfies_any),
             body_bytes_max: self.body_bytes_max.or(outer.body_bytes_max),
         }
@@ -75,15 +44,12 @@ impl AccessLevel {
             "allow" | "deny" => self.rules.get_or_insert_default().take(directive),
             "auth_basic" => self.realm = Some(directive.clone()),
             "auth_basic_user_file" => self.users = Some(directive.clone()),
-            "limit_req" => self.limits.get_or_insert_default().push(directive.clone()),
-            "limit_req_status" => self.refused_with = directive.argument(0).parse().ok(),
-            "limit_req_log_level" | "limit_conn_log_level" => findings.note(directive, "larder does so by itself"),
             "satisfy" => self.satisfies_any = Some(directive.argument(0) == "any"),
             "client_max_body_size" => match bytes(directive.argument(0)) {
                 Some(size) => self.body_bytes_max = Some(size),
                 None => findings.leave(directive, "no size"),
             },
-            _ => return false,
+            _ => return self.limits.take(directive, findings),
         }
         true
     }
@@ -93,13 +59,18 @@ impl AccessLevel {
         Some(self.body_bytes_max.unwrap_or(BODY_BYTES_USUAL)).filter(|max| *max > 0)
     }
 
+    /// Is it enough that one of several guards lets somebody in?
+    pub fn is_satisfied_by_any(&self) -> bool {
+        self.satisfies_any == Some(true)
+    }
+
     /// Those who are let in, by networks in CIDR form, where no others are.
     pub fn admitted(&self) -> Vec<String> {
         self.rules.clone().unwrap_or_default().admitted()
     }
 
     /// The lines of a route. `None`: nobody can be answered. `folder`: where names of files begin.
-    pub fn lines(&self, folder: &Path, zones: &RateZones, findings: &mut Findings) -> Option<Vec<String>> {
+    pub fn lines(&self, folder: &Path, zones: &LimitZones, findings: &mut Findings) -> Option<Vec<String>> {
         let mut lines = Vec::new();
         let login = self.login();
         if let (Some(rules), true, true) = (&self.rules, login.is_some(), self.satisfies_any == Some(true)) {
@@ -115,7 +86,7 @@ impl AccessLevel {
         if let Some(realm) = login {
             lines.push(self.login_line(realm, folder, findings)?);
         }
-        lines.extend(self.rate_line(zones, findings));
+        lines.extend(self.limits.lines(zones, findings));
         Some(lines)
     }
 
@@ -141,43 +112,6 @@ impl AccessLevel {
         let said: String = realm.argument(0).chars().filter(|c| is_plain(*c)).collect();
         let said = if said.is_empty() { "larder".to_owned() } else { said };
         Some(format!("basic_auth = {{ file = {}, realm = {} }}", quoted(&file.display().to_string()), quoted(&said)))
-    }
-
-    fn rate_line(&self, zones: &RateZones, findings: &mut Findings) -> Option<String> {
-        let mut limits = Vec::new();
-        for line in self.limits.iter().flatten() {
-            let word = |name: &str| line.arguments.iter().find_map(|word| word.strip_prefix(name));
-            let Some(zone) = word("zone=").and_then(|zone| zones.0.get(zone)) else {
-                findings.leave(line, "no such limit_req_zone");
-                continue;
-            };
-            let key = match zone.key.as_str() {
-                "$binary_remote_addr" | "$remote_addr" => String::new(),
-                key => {
-                    let key = key.replace("$binary_remote_addr", "$remote_addr");
-                    if FieldTemplate::parse(&key).is_ok_and(|key| !key.has_groups()) {
-                        format!(", key = {}", quoted(&key))
-                    } else {
-                        findings.leave(line, "no key by which larder counts requests");
-                        continue;
-                    }
-                }
-            };
-            // nginx counts those that come beside the one that is always let through.
-            let burst = word("burst=").and_then(|burst| burst.parse::<u64>().ok()).unwrap_or(0) + 1;
-            findings
-                .note(line, "who comes too often is refused and never kept waiting, and each route counts by itself");
-            let status = self.refused_with.filter(|status| (400..=599).contains(status)).unwrap_or(503);
-            limits.push(format!(
-                "{{ requests = {}, per = \"{}\", burst = {burst}{key}, status = {status} }}",
-                zone.requests, zone.per
-            ));
-        }
-        match &limits[..] {
-            [] => None,
-            [one] => Some(format!("rate_limit = {one}")),
-            several => Some(format!("rate_limit = [{}]", several.join(", "))),
-        }
     }
 }
 
@@ -275,11 +209,7 @@ mod tests {
 
     fn check(lines: &[&str], expect: Option<&[&str]>, left: usize) {
         let mut findings = Findings::default();
-        let mut zones = RateZones::default();
-        zones.take(&directive("limit_req_zone $binary_remote_addr zone=one:10m rate=5r/m"), &mut findings);
-        zones.take(&directive("limit_req_zone $server_name zone=two:10m rate=9r/s"), &mut findings);
-        zones.take(&directive("limit_req_zone $binary_remote_addr$uri zone=three:10m rate=2r/s"), &mut findings);
-        let made = level(lines).lines(Path::new("/etc/nginx"), &zones, &mut findings);
+        let made = level(lines).lines(Path::new("/etc/nginx"), &LimitZones::default(), &mut findings);
         assert_eq!(
             made.as_deref(),
             expect.map(|lines| lines.iter().map(|&l| l.to_owned()).collect::<Vec<_>>()).as_deref(),
@@ -309,10 +239,10 @@ mod tests {
     fn levels_inside_say_it_anew() {
         let outer = level(&["deny all", "auth_basic x"]);
         let inner = level(&["allow all", "auth_basic off"]).within(&outer);
-        let lines = inner.lines(Path::new("/"), &RateZones::default(), &mut Findings::default());
+        let lines = inner.lines(Path::new("/"), &LimitZones::default(), &mut Findings::default());
         assert_eq!(lines, Some(Vec::new()));
         assert_eq!(
-            level(&[]).within(&outer).lines(Path::new("/"), &RateZones::default(), &mut Findings::default()),
+            level(&[]).within(&outer).lines(Path::new("/"), &LimitZones::default(), &mut Findings::default()),
             None
         );
     }
@@ -326,16 +256,6 @@ mod tests {
         let any = ["satisfy any", "allow 10.0.0.0/8", "deny all", "auth_basic ours", "auth_basic_user_file none"];
         check(&any, None, 1);
         assert!(is_by_bcrypt("# users\nann:$2y$05$x\n\nben:$2b$05$y\n") && !is_by_bcrypt("ann:$apr1$x$y\n"));
-    }
-
-    #[test]
-    fn rates_are_those_of_their_zones() {
-        let one = "rate_limit = { requests = 5, per = \"1m\", burst = 5, status = 429 }";
-        check(&["limit_req zone=one burst=4 nodelay", "limit_req_status 429"], Some(&[one]), 0);
-        let three = "rate_limit = { requests = 2, per = \"1s\", burst = 1, key = \"$remote_addr$uri\", status = 503 }";
-        check(&["limit_req zone=three"], Some(&[three]), 0);
-        check(&["limit_req zone=two burst=5"], Some(&[]), 1);
-        check(&["limit_req zone=none"], Some(&[]), 1);
     }
 
     #[test]

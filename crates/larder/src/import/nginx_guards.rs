@@ -4,25 +4,24 @@
 use crate::import::nginx_conf::Directive;
 
 /// Directives that keep people out or answer by themselves, whatever they say.
-const GUARDS: [&str; 9] = [
-    "valid_referers",
-    "perl",
-    "empty_gif",
-    "random_index",
-    "dav_methods",
-    "SecRulesEnabled",
-    "CheckRule",
-    "BasicRule",
-    "auth_request",
-];
+const GUARDS: [&str; 8] =
+    ["valid_referers", "perl", "empty_gif", "random_index", "dav_methods", "SecRulesEnabled", "CheckRule", "BasicRule"];
 
 /// The same for all whose names begin so.
 const GUARD_BEGINNINGS: [&str; 7] =
     ["auth_", "secure_link", "js_", "modsecurity", "access_by_", "session_log", "geoip2_deny"];
 
 /// Those that are looked at by who reads levels and locations.
-const ANSWERED_FOR: [&str; 6] =
-    ["proxy_pass", "fastcgi_pass", "memcached_pass", "memc_pass", "auth_basic", "auth_basic_user_file"];
+const ANSWERED_FOR: [&str; 8] = [
+    "proxy_pass",
+    "fastcgi_pass",
+    "memcached_pass",
+    "memc_pass",
+    "auth_basic",
+    "auth_basic_user_file",
+    "auth_request",
+    "auth_request_set",
+];
 
 /// Is it one of those?
 pub fn is_guard(directive: &Directive) -> bool {
@@ -52,6 +51,26 @@ pub fn sources_run_by(block: &Directive) -> Option<&'static str> {
     }
 }
 
+/// Words of routes that keep people out.
+const GUARDING_WORDS: [&str; 4] = ["allow", "deny", "basic_auth", "auth_request"];
+
+/// The word that a line of a route is about.
+fn word_of(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// Does a route with these lines keep out whom one with those others does?
+pub fn are_guarded_like(lines: &[String], others: &[String]) -> bool {
+    let mut guards = others.iter().filter(|line| GUARDING_WORDS.contains(&word_of(line)));
+    guards.all(|guard| lines.contains(guard))
+}
+
+/// Lines of a route, and what others say beside them.
+pub fn with_others(lines: &[String], others: &[String]) -> Vec<String> {
+    let is_new = |other: &&String| !lines.iter().any(|line| word_of(line) == word_of(other));
+    lines.iter().chain(others.iter().filter(is_new)).cloned().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,7 +79,6 @@ mod tests {
     #[test]
     fn what_is_not_carried_over_guards() {
         for guard in [
-            "auth_request /a",
             "auth_jwt x",
             "uwsgi_pass a",
             "grpc_pass a",
@@ -75,11 +93,28 @@ mod tests {
         ] {
             assert!(is_guard(&directive(guard)), "{guard}");
         }
-        for plain in
-            ["proxy_pass http://a", "fastcgi_pass a", "expires 1d", "ssi off", "ssl_verify_client off", "auth_basic x"]
-        {
+        for plain in [
+            "proxy_pass http://a",
+            "fastcgi_pass a",
+            "expires 1d",
+            "ssi off",
+            "ssl_verify_client off",
+            "auth_basic x",
+            "auth_request /a",
+        ] {
             assert!(!is_guard(&directive(plain)), "{plain}");
         }
+    }
+
+    #[test]
+    fn guards_of_others_are_asked_for() {
+        let lines = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+        let (own, login) =
+            (lines(&["allow = [\"10.0.0.0/8\"]", "rate_limit = \"1/s\""]), lines(&["basic_auth = \"a\""]));
+        assert!(are_guarded_like(&own, &lines(&["allow = [\"10.0.0.0/8\"]", "rate_limit = \"2/s\""])));
+        assert!(!are_guarded_like(&own, &lines(&["allow = [\"10.0.0.1\"]"])) && !are_guarded_like(&own, &login));
+        assert_eq!(with_others(&login, &own).len(), 3);
+        assert_eq!(with_others(&own, &lines(&["allow = []"])), own);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::import::nginx_conf::Directive;
 use crate::import::nginx_fields::FieldLevel;
 use crate::import::nginx_memcached::MemcachedLevel;
 use crate::import::nginx_scripts::ScriptLevel;
+use crate::import::nginx_service::ServiceLevel;
 use crate::import::nginx_types::Types;
 use crate::import::nginx_upstream::ProxyLevel;
 
@@ -39,6 +40,7 @@ pub struct Level {
     pub scripts: ScriptLevel,
     pub proxy: ProxyLevel,
     pub memcached: MemcachedLevel,
+    pub service: ServiceLevel,
 }
 
 /// A page for a status.
@@ -134,6 +136,7 @@ impl Level {
             scripts: self.scripts.within(&outer.scripts),
             proxy: self.proxy.within(&outer.proxy),
             memcached: self.memcached.within(&outer.memcached),
+            service: self.service.within(&outer.service),
         }
     }
 
@@ -177,6 +180,7 @@ impl Level {
             || self.scripts.take(directive, findings)
             || self.proxy.take(directive, findings)
             || self.memcached.take(directive, findings)
+            || self.service.take(directive)
         {
             return true;
         }
@@ -226,7 +230,11 @@ impl Level {
         let Some((page, statuses)) = directive.arguments.split_last() else { return };
         if !page.starts_with('/') || page.contains(['$', '%', '?']) || statuses.iter().any(|word| word.starts_with('='))
         {
-            return findings.leave(directive, "an error page must be the path of a file, and keeps the error's status");
+            let why = match statuses.iter().any(|status| status == "401") {
+                true => "who is to log in is told so by whom larder asks, and led nowhere by larder",
+                false => "an error page must be the path of a file, and keeps the error's status",
+            };
+            return findings.leave(directive, why);
         }
         let pages = self.error_pages.get_or_insert_default();
         for status in statuses {

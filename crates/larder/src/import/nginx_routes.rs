@@ -172,8 +172,10 @@ impl<'a> RoutesOf<'_, 'a> {
             AnsweredBy::Asks(lines) if runner.answer.asks_others() => lines.clone(),
             _ => return None,
         };
-        let own = own.filter(|own| !own.access.is_empty()).unwrap_or(runner);
-        lines.extend(own.access.iter().chain(&runner.words).cloned());
+        // nginx asks who may come in where the script is, and not where it was rewritten.
+        let of_own = own.map_or(&[][..], |own| &own.access);
+        lines.extend(nginx_guards::with_others(&runner.access, of_own));
+        lines.extend(runner.words.iter().cloned());
         Some(lines)
     }
 
@@ -221,9 +223,14 @@ impl<'a> RoutesOf<'_, 'a> {
         root(one) == root(other)
     }
 
+    /// Does a location keep out whom another one does? nginx asks both where one answers in place of the other.
+    fn has_guards_of(&self, at: usize, other: usize) -> bool {
+        nginx_guards::are_guarded_like(&self.found[at].access, &self.found[other].access)
+    }
+
     /// The origin that runs this script, of the root of a location.
     fn runner(&self, at: usize, script: &str) -> Option<String> {
-        let to = self.find(script).filter(|to| self.has_root_of(at, *to))?;
+        let to = self.find(script).filter(|to| self.has_root_of(at, *to) && self.has_guards_of(at, *to))?;
         match &self.found[to].answer {
             AnsweredBy::Scripts(origin) => Some(origin.clone()),
             _ => None,
@@ -285,7 +292,7 @@ impl<'a> RoutesOf<'_, 'a> {
     fn fallback(&mut self, at: usize) -> (Option<String>, Option<String>) {
         let FoundLocation { level, rulings, .. } = &self.found[at];
         let (level, path) = (level.clone(), rulings.fallback.clone().or_else(|| level.fallback.clone()));
-        let (path, origin) = match (path, self.tree.named_script(&level)) {
+        let (path, origin) = match (path, self.tree.named_script(&level, &self.found[at].access)) {
             (Some(path), _) => (path, None),
             (None, Some((path, origin))) => (path, origin),
             (None, None) => {
@@ -299,7 +306,8 @@ impl<'a> RoutesOf<'_, 'a> {
             return (Some(path), Some(origin));
         }
         let is_file = self.find(&path).is_some_and(|to| {
-            self.has_root_of(at, to) && self.found[to].answer == AnsweredBy::Files && !self.found[to].is_internal
+            let is_shown = self.found[to].answer == AnsweredBy::Files && !self.found[to].is_internal;
+            is_shown && self.has_root_of(at, to) && self.has_guards_of(at, to)
         });
         if is_file && !self.is_source(&path) {
             return (Some(path), None);
@@ -388,7 +396,7 @@ impl<'a> RoutesOf<'_, 'a> {
     fn pages_line(&mut self, at: usize) -> Option<String> {
         let mut pages = Vec::new();
         for line in self.found[at].level.error_pages().to_vec() {
-            let to = self.find(&line.page).map(|to| &self.found[to]);
+            let to = self.find(&line.page).filter(|to| self.has_guards_of(at, *to)).map(|to| &self.found[to]);
             let is_shown = to.is_some_and(|to| {
                 to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none()
             });

@@ -209,6 +209,10 @@ impl ScriptLevel {
                     findings.leave(param, "closed: PHP would run without these settings");
                     return None;
                 }
+                false if name.starts_with("HTTP_") => {
+                    findings.leave(param, "closed: the application would believe a client's own field");
+                    return None;
+                }
                 false => {
                     findings.leave(param, "a variable's name is in capitals, and its value one line without others")
                 }
@@ -265,6 +269,7 @@ mod tests {
         let lines = ["fastcgi_param APP_ENV prod", "fastcgi_param QUERY_STRING $query_string", "fastcgi_keep_conn on"];
         check(&lines, of_root(), "params = { \"APP_ENV\" = \"prod\" }|keep_alive = true", 0);
         check(&["fastcgi_param USER $user"], of_root(), "", 1);
+        check(&["fastcgi_param HTTP_REMOTE_USER $user"], None, "", 1);
         // What confines PHP is a guard.
         check(&["fastcgi_param PHP_ADMIN_VALUE open_basedir=$document_root"], None, "", 1);
     }

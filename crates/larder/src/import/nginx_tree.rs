@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::import::import_findings::{Findings, quoted};
-use crate::import::nginx_access::RateZones;
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
+use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_memcached::{Pass, Upstreams};
 use crate::import::nginx_order::{LocationOrder, Matcher, Spot};
 use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
 use crate::import::nginx_scripts::Runs;
+use crate::import::nginx_service::{self, Question};
 use crate::import::nginx_upstream::{AskedOrigin, Origins};
 
 /// What is known before the locations of a server are read.
@@ -20,7 +21,7 @@ pub struct Tree<'a> {
     pub findings: &'a mut Findings,
     pub origins: &'a mut Origins,
     pub upstreams: &'a Upstreams,
-    pub zones: &'a RateZones,
+    pub zones: &'a LimitZones,
     /// Where names of files begin, and where those of the configuration itself do.
     pub prefix: &'a Path,
     pub folder: &'a Path,
@@ -141,6 +142,8 @@ impl<'a> Tree<'a> {
             match directive.name.as_str() {
                 "location" | "proxy_pass" | "fastcgi_pass" | "memc_pass" | "memcached_pass" | "stub_status"
                 | "internal" => {}
+                // The question has no body.
+                "proxy_pass_request_body" if path.is_some_and(|path| self.asks_a_service(path)) => {}
                 "alias" => level.take_alias(directive, path, self.prefix, self.findings),
                 _ if nginx_rulings::is_of_rewriting(directive) => {}
                 _ if nginx_guards::is_guard(directive) => {
@@ -178,9 +181,14 @@ impl<'a> Tree<'a> {
         let handler = |name: &str| block.children().iter().find(|child| child.name == name);
         // A script that nginx alone asks for answers in place of others.
         if let (Some(internal), None) = (nginx_guards::hides_from_outside(block), handler("fastcgi_pass")) {
-            self.findings.leave(internal, "closed: larder does not ask itself");
+            match spot.path.as_deref().is_some_and(|path| self.asks_a_service(path)) {
+                true => self.findings.note(internal, "larder asks the service itself (auth_request), and nobody else"),
+                false => self.findings.leave(internal, "closed: larder does not ask itself"),
+            }
             return AnsweredBy::Closed;
         }
+        let Some(lines) = self.guards(level) else { return AnsweredBy::Closed };
+        *access = lines;
         if handler("stub_status").is_some_and(|status| status.argument(0) != "off") {
             let from: Vec<String> = level.access.admitted().iter().map(|network| quoted(network)).collect();
             return AnsweredBy::Asks(vec![
@@ -188,8 +196,6 @@ impl<'a> Tree<'a> {
                 format!("allow_from = [{}]", from.join(", ")),
             ]);
         }
-        let Some(lines) = level.access.lines(self.folder, self.zones, self.findings) else { return AnsweredBy::Closed };
-        *access = lines;
         if let Some(pass) = handler("proxy_pass") {
             return self.proxied(pass, spot, block, level, rulings);
         }
@@ -207,7 +213,54 @@ impl<'a> Tree<'a> {
             let lines = lines.map(|lines| lines.into_iter().chain(level.type_lines()).collect());
             return lines.map_or(AnsweredBy::Closed, AnsweredBy::Asks);
         }
-        self.files(level)
+        self.files(level, access)
+    }
+
+    /// The lines that say who may come in, and how often. `None`: nobody, for one of them cannot be said.
+    fn guards(&mut self, level: &Level) -> Option<Vec<String>> {
+        let mut lines = level.access.lines(self.folder, self.zones, self.findings)?;
+        if let Some(asked) = level.service.asked() {
+            let line = self.service_line(asked, level);
+            if line.is_none() {
+                self.findings.leave(asked, "closed: larder cannot ask this service as nginx does");
+            }
+            lines.push(line?);
+        }
+        Some(lines)
+    }
+
+    /// Is it this path that `auth_request` names somewhere in the server?
+    fn asks_a_service(&self, path: &str) -> bool {
+        fn names(block: &Directive, path: &str) -> bool {
+            let is_it = |child: &Directive| child.name == "auth_request" && child.argument(0) == path;
+            block.children().iter().any(|child| is_it(child) || names(child, path))
+        }
+        let of_server = self.level.service.asked().is_some_and(|asked| asked.argument(0) == path);
+        of_server || names(self.server, path)
+    }
+
+    /// The service that says who may come in. `None`: it would be asked otherwise, or not by all.
+    fn service_line(&mut self, asked: &Directive, level: &Level) -> Option<String> {
+        let question = Question::of(self.server, asked).filter(|_| !level.access.is_satisfied_by_any())?;
+        let of_server = self.rulings();
+        let mut patterns = of_server.cases.iter().filter_map(|case| case.pattern.as_deref());
+        if patterns.any(|pattern| question.is_met_by(pattern)) || !question.has_own_constants(self.server) {
+            return None;
+        }
+        let mut own = self.level.clone();
+        for block in &question.blocks {
+            let path = question.beginning().filter(|_| Some(block) == question.blocks.last());
+            own = self.level_of(block, path).within(&own);
+        }
+        let written = question.pass().filter(|_| !own.proxy.intercepts_errors())?;
+        let hidden = nginx_service::hidden_from(&own.proxy, self.findings)?;
+        let pass = self.with_constants(written, question.blocks.last()?);
+        if pass.argument(0).ends_with("$request_uri") {
+            return None;
+        }
+        let to = self.origins.of(&pass, &own.proxy, self.findings)?;
+        let target = question.target(to.replaced_by.as_deref(), written.argument(0).contains('$'))?;
+        Some(nginx_service::line(&to.origin, &target, hidden, &level.service.words(), &level.proxy))
     }
 
     fn proxied(
@@ -244,19 +297,19 @@ impl<'a> Tree<'a> {
     }
 
     /// Files, or who is asked where there is none.
-    fn files(&mut self, level: &Level) -> AnsweredBy {
+    fn files(&mut self, level: &Level, access: &mut Vec<String>) -> AnsweredBy {
         if let Some(named) = level.named.as_deref() {
             let block =
                 self.server.children().iter().find(|child| child.name == "location" && child.argument(0) == named);
-            if let Some(origin) = block.and_then(|block| self.named_origin(block, level)) {
+            if let Some(origin) = block.and_then(|block| self.named_origin(block, level, access)) {
                 return AnsweredBy::Asks(vec![origin_line(&origin)]);
             }
         }
         if level.hides_files() { AnsweredBy::Closed } else { AnsweredBy::Files }
     }
 
-    /// Whom a location with a name asks over HTTP, if it does that and guards nothing.
-    fn named_origin(&mut self, block: &Directive, level: &Level) -> Option<String> {
+    /// Whom a location with a name asks over HTTP, if it does that. `access`: the lines of who may come in, which its own are put beside.
+    fn named_origin(&mut self, block: &Directive, level: &Level, access: &mut Vec<String>) -> Option<String> {
         let pass = block.children().iter().find(|child| child.name == "proxy_pass")?;
         let own = self.level_of(block, None).within(level);
         let scope = RulingScope { has_groups: false, asks_origin: true, server_name: "", default_type: "" };
@@ -264,6 +317,12 @@ impl<'a> Tree<'a> {
         if own.is_guarded() || rulings.rest.is_some() || !rulings.cases.is_empty() {
             return None;
         }
+        let guards = self.guards(&own)?;
+        let all = nginx_guards::with_others(access, &guards);
+        if !nginx_guards::are_guarded_like(&all, &guards) {
+            return None;
+        }
+        *access = all;
         let pass = self.with_constants(pass, block);
         let asked = self.origins.of(&pass, &own.proxy, self.findings)?;
         self.findings
@@ -271,13 +330,18 @@ impl<'a> Tree<'a> {
         asked.replaced_by.is_none().then_some(asked.origin)
     }
 
-    /// The script that a location with a name runs, and the origin that does where that is not its root's.
-    pub fn named_script(&mut self, level: &Level) -> Option<(String, Option<String>)> {
+    /// The script that a location with a name runs, and the origin that does where that is not its root's. `access`: the lines of who may
+    /// come in, which have to be its own, too.
+    pub fn named_script(&mut self, level: &Level, access: &[String]) -> Option<(String, Option<String>)> {
         let named = level.named.as_deref()?;
         let is_it = |child: &&Directive| child.name == "location" && child.argument(0) == named;
         let block = self.server.children().iter().find(is_it)?;
         let own = self.level_of(block, None).within(level);
         if own.is_guarded() {
+            return None;
+        }
+        let guards = self.guards(&own)?;
+        if !nginx_guards::are_guarded_like(access, &guards) {
             return None;
         }
         if let Some(pass) = block.children().iter().find(|child| child.name == "fastcgi_pass") {
@@ -324,7 +388,7 @@ impl<'a> Tree<'a> {
         match answer {
             AnsweredBy::Closed | AnsweredBy::ToTls => return words,
             AnsweredBy::Asks(_) | AnsweredBy::AsksElsewhere(..) if answer.asks_others() => {
-                words.extend(level.proxy.route_lines(self.findings));
+                words.extend(level.proxy.route_lines(&level.service.words(), self.findings));
                 words.extend(level.caching.route_lines(self.others_store, self.findings));
             }
             AnsweredBy::Scripts(_) | AnsweredBy::Script(_) => {

@@ -13,6 +13,7 @@ use crate::config::may_be_set_in_requests;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_fields::inline_table;
+use crate::import::nginx_service::{self, ServiceWord};
 use crate::limits::ORIGIN_WEIGHT_MAX;
 
 /// What `proxy_*` directives say at one level. Header lines are inherited all together or not at all.
@@ -20,6 +21,8 @@ use crate::limits::ORIGIN_WEIGHT_MAX;
 pub struct ProxyLevel {
     headers: Option<Vec<Directive>>,
     verifies: Option<bool>,
+    /// An error of the origin's becomes one of nginx's own.
+    intercepts: Option<bool>,
 }
 
 /// How proxying is done, and not what is answered.
@@ -63,6 +66,7 @@ impl ProxyLevel {
         ProxyLevel {
             headers: self.headers.or_else(|| outer.headers.clone()),
             verifies: self.verifies.or(outer.verifies),
+            intercepts: self.intercepts.or(outer.intercepts),
         }
     }
 
@@ -72,14 +76,27 @@ impl ProxyLevel {
             "proxy_set_header" => self.headers.get_or_insert_default().push(directive.clone()),
             "proxy_ssl_verify" => self.verifies = Some(directive.argument(0) == "on"),
             "proxy_redirect" if directive.argument(0) == "off" => findings.note(directive, "larder does so by itself"),
-            "proxy_intercept_errors" if directive.argument(0) == "off" => {
-                findings.note(directive, "larder does so by itself")
+            "proxy_intercept_errors" => {
+                self.intercepts = Some(directive.argument(0) == "on");
+                match self.intercepts {
+                    Some(true) => findings.leave(directive, "an origin's errors are passed on as they are"),
+                    _ => findings.note(directive, "larder does so by itself"),
+                }
             }
             "proxy_pass_request_body" | "proxy_pass_request_headers" if directive.argument(0) == "off" => return false,
             name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "larder does so by itself"),
             _ => return false,
         }
         true
+    }
+
+    /// What is said of fields.
+    pub fn headers(&self) -> impl Iterator<Item = &Directive> {
+        self.headers.iter().flatten()
+    }
+
+    pub fn intercepts_errors(&self) -> bool {
+        self.intercepts == Some(true)
     }
 
     /// The Host that an origin gets: `None` for the client's own.
@@ -96,12 +113,12 @@ impl ProxyLevel {
         host
     }
 
-    /// The lines of a route that say which fields its origin gets.
-    pub fn route_lines(&self, findings: &mut Findings) -> Vec<String> {
+    /// The lines of a route that say which fields its origin gets. `words`: variables that a service has the values of.
+    pub fn route_lines(&self, words: &[ServiceWord], findings: &mut Findings) -> Vec<String> {
         let (mut set, mut removed): (Vec<(String, String)>, Vec<String>) = (Vec::new(), Vec::new());
         for line in self.headers.iter().flatten() {
             let (name, value) = (line.argument(0), line.argument(1));
-            let value = value.replace("$server_name", "$host");
+            let value = nginx_service::said_by(&value.replace("$server_name", "$host"), words);
             match name.to_lowercase().as_str() {
                 "host" if matches!(&*value, "$host" | "$http_host" | "$proxy_host" | "$host:$server_port") => {}
                 "host" if !value.contains('$') => {}
@@ -114,7 +131,12 @@ impl ProxyLevel {
                 _ if FieldTemplate::parse(&value).is_ok_and(|value| !value.has_groups()) => {
                     set.push((name.to_owned(), value));
                 }
-                _ => findings.leave(line, "a variable that a field of a request cannot have"),
+                _ => {
+                    // What nginx says there no client may say in its place.
+                    removed.push(quoted(name));
+                    findings
+                        .leave(line, "a variable that a field of a request cannot have; nobody else says the field");
+                }
             }
         }
         let mut tables = Vec::new();
@@ -379,7 +401,7 @@ mod tests {
             assert!(level.take(&directive(&format!("proxy_set_header {header}")), &mut findings));
         }
         let asked = origins.of(&directive(&format!("proxy_pass {pass}")), &level, &mut findings);
-        level.route_lines(&mut findings);
+        level.route_lines(&[], &mut findings);
         let mut text = String::new();
         origins.write(&mut text);
         assert_eq!(asked.map(|_| text.trim_start()), expect, "{pass}");
@@ -449,8 +471,17 @@ mod tests {
         }
         let line =
             "request_headers = { set = { \"X-Tenant\" = \"a\", \"X-Host\" = \"$http_host\" }, remove = [\"Cookie\"] }";
-        assert_eq!(level.route_lines(&mut findings), [line]);
+        assert_eq!(level.route_lines(&[], &mut findings), [line]);
         assert_eq!(findings.left_count(), 0);
+    }
+
+    /// Who reads such a field believes nginx, and would believe a client.
+    #[test]
+    fn a_field_that_cannot_be_said_is_said_by_no_client() {
+        let (mut level, mut findings) = (ProxyLevel::default(), Findings::default());
+        assert!(level.take(&directive("proxy_set_header X-Client $ssl_client_s_dn"), &mut findings));
+        assert_eq!(level.route_lines(&[], &mut findings), ["request_headers = { remove = [\"X-Client\"] }"]);
+        assert_eq!(findings.left_count(), 1);
     }
 
     #[test]

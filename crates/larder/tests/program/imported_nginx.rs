@@ -310,6 +310,62 @@ http {
             ("location /any/ { satisfy any; allow 10.0.0.1; deny all; auth_basic x; }", "path = \"/any/\""),
             ("location /app/ { proxy_pass http://$host; }", "path = \"/app/\""),
             ("location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }", "path = \"/app/\""),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; proxy_set_header X-Group admins; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; proxy_set_header Authorization \"\"; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; proxy_pass_request_headers off; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; rewrite ^ /b break; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; if ($arg_a) { return 200; } } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; proxy_intercept_errors on; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; proxy_set_header X-Original-URI /public; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { internal; proxy_pass http://127.0.0.1:2; proxy_set_header Host $arg_host; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { proxy_pass http://127.0.0.1:2$request_uri; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { return 204; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "set $s b; location = /a { proxy_pass http://127.0.0.1:2/$s; } location /app/ { set $s c; auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { proxy_pass http://127.0.0.1:2; } location /app/ { satisfy any; allow 10.0.0.1; deny all; auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "rewrite ^/a /b last; location = /a { proxy_pass http://127.0.0.1:2; } location /app/ { auth_request /a; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
+            (
+                "location = /a { proxy_pass http://127.0.0.1:2; } location /app/ { auth_request /a?x=1; proxy_pass http://127.0.0.1:1; }",
+                "path = \"/app/\"",
+            ),
             ("location /up/ { uwsgi_pass 127.0.0.1:1; }", "path = \"/up/\""),
             ("location /sent/ { internal; }", "path = \"/sent/\""),
             ("location = /asked { internal; proxy_pass http://127.0.0.1:1; }", "path_pattern = '^/asked$'"),
@@ -337,6 +393,7 @@ http {
             ("location ~ /\\.ht { deny all; }", "path_pattern = '/\\.ht'\nclosed = true"),
             ("location /p/ { allow 10.0.0.0/8; deny all; }", "allow = [\"10.0.0.0/8\"]"),
             ("location /p/ { auth_basic x; auth_basic_user_file users; }", "users\", realm = \"x\" }"),
+            ("location = /n { stub_status; auth_basic x; auth_basic_user_file users; }", "users\", realm = \"x\" }"),
             ("location /old/ { return 301 /; }", "path = \"/old/\"\nredirect = { to = \"/\", status = 301 }"),
             ("rewrite ^/old/(.*)$ /new/$1 permanent;", "path_pattern = '^/old/(.*)$'\nredirect = { to = \"/new/$1"),
             ("location /app/ { proxy_pass https://127.0.0.1:1; }", "path = \"/app/\"\norigin = \"127.0.0.1:1\""),
@@ -387,6 +444,44 @@ http {
             text.contains("index = [\"not-in-nginx.html\"]") && text.contains("fallback = \"/index.php\""),
             "{text}"
         );
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// Where one location answers in place of another, nginx asks both who may come in.
+    #[test]
+    fn guards_of_what_answers_in_place_of_another_hold() {
+        let folder = folder("in-place");
+        let run = "location ~ \\.php$ { allow 10.0.0.1; deny all; fastcgi_pass 127.0.0.1:1; }";
+        let allowed = "allow = [\"10.0.0.1\"]";
+        let of_route = |text: &str, path: &str| {
+            let section = text.split("[[route]]").find(|section| section.contains(path)).map(str::to_owned);
+            section.unwrap_or_else(|| panic!("{path}\n{text}"))
+        };
+        for (inside, path, unwanted) in [
+            (format!("location / {{ try_files $uri /index.php; }} {run}"), "path = \"/\"\n", "\norigin = "),
+            (format!("index index.php; {run}"), "path = \"/\"\n", "\norigin = "),
+            (
+                "location / { try_files $uri /in/a.html; } location /in/ { allow 10.0.0.1; deny all; }".to_owned(),
+                "path = \"/\"\n",
+                "in/a.html",
+            ),
+            (
+                "error_page 404 /in/a.html; location /in/ { allow 10.0.0.1; deny all; }".to_owned(),
+                "path = \"/\"\n",
+                "in/a.html",
+            ),
+        ] {
+            let (_, said, text) = imported(&folder, &inside);
+            assert!(!of_route(&text, path).contains(unwanted), "{inside}\n{said}\n{text}");
+        }
+        let named = "location / { try_files $uri @app; } location @app { allow 10.0.0.1; deny all; proxy_pass http://127.0.0.1:1; }";
+        let (_, said, text) = imported(&folder, named);
+        assert!(of_route(&text, "path = \"/\"\n").contains(allowed), "{said}\n{text}");
+        let rewritten = format!(
+            "location /a/ {{ limit_rate 5; if ($request_method = GET) {{ rewrite ^ /index.php last; }} }} {run}"
+        );
+        let (_, said, text) = imported(&folder, &rewritten);
+        assert!(of_route(&text, "method = [\"GET\"]").contains(allowed), "{said}\n{text}");
         let _ = std::fs::remove_dir_all(&folder);
     }
 

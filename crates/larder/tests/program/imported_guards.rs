@@ -1,0 +1,236 @@
+//! What `larder import` makes of nginx's guards that ask somebody or count: `auth_request` and `limit_conn`, beside the real nginx with
+//! the same configuration, the same service and the same application.
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Stdio};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use crate::lane::PATIENCE_MS;
+    use crate::peer_process::{Running, free_address, wait_until_it_listens};
+
+    const AROUND: &str = "daemon off; master_process off; pid pid; error_log errors; events { }
+        http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+        proxy_http_version 1.1; ";
+
+    /// As oauth2-proxy's and Authelia's manuals have it.
+    const GUARDED: &str = r#"
+        server {
+            listen ADDRESS;
+            root site;
+            location = /oauth2/auth {
+                internal;
+                proxy_pass http://SERVICE;
+                proxy_set_header Host $host;
+                proxy_set_header X-Real-IP $remote_addr;
+                proxy_set_header X-Original-URI $request_uri;
+                proxy_set_header X-Original-Method $request_method;
+                proxy_set_header Content-Length "";
+                proxy_pass_request_body off;
+            }
+            location /app/ {
+                auth_request /oauth2/auth;
+                auth_request_set $user $upstream_http_x_auth_request_user;
+                proxy_set_header X-User $user;
+                proxy_set_header Host $host;
+                proxy_pass http://APP;
+            }
+            location /files/ { auth_request /oauth2/auth; }
+            location /open/ { proxy_pass http://APP; proxy_set_header Host $host; }
+            set $service http://SERVICE/verify?for=site;
+            location /asked { internal; proxy_pass $service; proxy_pass_request_body off; proxy_set_header X-Original-URI $request_uri; }
+            location /authelia/ { auth_request /asked; proxy_pass http://APP; proxy_set_header Host $host; }
+        }
+    }
+"#;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guards-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("site/files")).unwrap();
+        std::fs::write(folder.join("site/files/a.txt"), "a file of members").unwrap();
+        folder
+    }
+
+    /// Answers each head with what `say` makes of it.
+    fn server(say: impl Fn(&str) -> String + Send + Sync + 'static) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, say) = (listener.local_addr().unwrap(), Arc::new(say));
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let say = say.clone();
+                std::thread::spawn(move || while answer(&client, &*say).is_some() {});
+            }
+        });
+        address
+    }
+
+    fn answer(mut client: &TcpStream, say: &dyn Fn(&str) -> String) -> Option<()> {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).ok()?;
+            bytes.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&bytes).into_owned();
+        let mut body = vec![0; value(&head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
+        client.read_exact(&mut body).ok()?;
+        client.write_all(say(&head).as_bytes()).ok()
+    }
+
+    fn value(head: &str, name: &str) -> Option<String> {
+        let field =
+            |line: &str| line.split_once(": ").filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|f| f.1.to_owned());
+        head.split("\r\n").find_map(field)
+    }
+
+    /// Lets in who has the cookie, but not to `/app/secret`; and nobody who says who it is by itself.
+    fn service(asked: Arc<Mutex<Vec<String>>>) -> SocketAddr {
+        server(move |head| {
+            asked.lock().unwrap().push(head.split(" HTTP/").next().unwrap_or_default().to_owned());
+            let says_who_it_is = value(head, "x-real-ip").is_some_and(|ip| ip != "127.0.0.1");
+            let is_secret = value(head, "x-original-uri").is_none_or(|uri| uri.starts_with("/app/secret"));
+            let has_cookie = value(head, "cookie").is_some_and(|cookie| cookie.contains("sid=good"));
+            let status = match (has_cookie, is_secret || says_who_it_is) {
+                (_, true) => "403 Forbidden",
+                (false, _) => "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"s\"",
+                (true, false) => "204 No Content\r\nX-Auth-Request-User: ann",
+            };
+            format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n")
+        })
+    }
+
+    /// Says what it was asked, and who asks by all names that a program might read.
+    fn app() -> SocketAddr {
+        server(|head| {
+            let users: Vec<&str> = head
+                .split("\r\n")
+                .filter(|line| line.to_lowercase().replace('_', "-").starts_with("x-user:"))
+                .collect();
+            let body = format!("{} by {users:?}", head.split(" HTTP/").next().unwrap_or_default());
+            let length = body.len();
+            let body = if head.starts_with("HEAD ") { String::new() } else { body };
+            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{body}")
+        })
+    }
+
+    /// Status and body.
+    fn ask(address: SocketAddr, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(PATIENCE_MS))).unwrap();
+        let (line, fields) = request.split_once('|').unwrap_or((request, "X-None: 1"));
+        write!(stream, "{line} HTTP/1.1\r\nHost: asked.test\r\n{fields}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a whole head");
+        (head[9..12].to_owned(), body.to_owned())
+    }
+
+    /// Both servers with a configuration that is imported without a line that is left, and their addresses.
+    fn start(folder: &Path, text: &str) -> (Running, Running, SocketAddr, SocketAddr) {
+        let (theirs, ours) = (free_address(), free_address());
+        let (conf, toml) = (folder.join("nginx.conf"), folder.join("larder.toml"));
+        std::fs::write(&conf, format!("{AROUND}{}", text.replace("ADDRESS", &theirs.to_string()))).unwrap();
+        let done =
+            Command::new(env!("CARGO_BIN_EXE_larder")).args(["import", "-o"]).arg(&toml).arg(&conf).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && !said.contains(": not carried over: "), "{said}");
+        let mut nginx = Command::new("nginx");
+        nginx.arg("-p").arg(folder).arg("-c").arg(conf).stdin(Stdio::null()).stderr(Stdio::null());
+        let nginx = Running(nginx.spawn().expect("nginx is installed"));
+        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
+        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
+        let larder = Running(larder.arg(toml).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_until_it_listens(theirs);
+        wait_until_it_listens(ours);
+        (nginx, larder, theirs, ours)
+    }
+
+    #[test]
+    fn who_may_come_in_is_said_by_the_same_service() {
+        let folder = folder("service");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (service, app) = (service(asked.clone()), app());
+        let text = GUARDED.replace("SERVICE", &service.to_string()).replace("APP", &app.to_string());
+        let (_nginx, _larder, theirs, ours) = start(&folder, &text);
+        for request in [
+            "GET /app/a",
+            "GET /app/a|Cookie: sid=good",
+            "GET /app/a|Cookie: sid=bad",
+            "GET /app/a|X-User: root",
+            "GET /app/a|Cookie: sid=good\r\nX-User: root",
+            "GET /app/a|Cookie: sid=good\r\nX-Real-IP: 10.0.0.1",
+            "GET /app/secret|Cookie: sid=good",
+            "GET /app/secret|Cookie: sid=good\r\nX-Original-URI: /app/a",
+            "HEAD /app/a|Cookie: sid=good",
+            "POST /app/a|Cookie: sid=good\r\nContent-Length: 0",
+            "POST /app/a|Content-Length: 0",
+            "GET /files/a.txt",
+            "GET /files/a.txt|Cookie: sid=good",
+            "GET /authelia/a",
+            "GET /authelia/a|Cookie: sid=good",
+            "GET /open/a",
+            "GET /oauth2/auth",
+            "GET /oauth2/auth|Cookie: sid=good",
+            "GET /asked|Cookie: sid=good",
+        ] {
+            let (of_nginx, of_larder) = (ask(theirs, request), ask(ours, request));
+            // What nginx alone may ask for is closed here.
+            let is_closed = of_nginx.0 == "404" && of_larder.0 == "403";
+            assert!(of_nginx.0 == of_larder.0 || is_closed, "{request}: {of_nginx:?} {of_larder:?}");
+            // What is said of an error is each one's own.
+            assert!(of_nginx.0 != "200" || of_nginx.1 == of_larder.1, "{request}: {of_nginx:?} {of_larder:?}");
+        }
+        // Other spellings let nobody in, and none that a program reads as the service's field goes on.
+        for request in ["GET /%61pp/a", "GET //app/a", "GET /open/../app/a", "GET /app/%2e%2e/app/a"] {
+            assert!(["401", "403"].contains(&&*ask(ours, request).0), "{request}: {:?}", ask(ours, request));
+        }
+        let spelled = ask(ours, "GET /app/b|Cookie: sid=good\r\nX_User: root");
+        assert_eq!(spelled.1, "GET /app/b by [\"X-User: ann\"]");
+        let asked = asked.lock().unwrap();
+        for line in ["GET /oauth2/auth", "GET /verify?for=site"] {
+            assert!(asked.iter().filter(|asked| *asked == line).count() >= 4, "{line}: {asked:?}");
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// While one request is under way the next is refused by both, and later ones are not.
+    #[test]
+    fn one_too_many_at_a_time_is_refused() {
+        let folder = folder("connections");
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let (arrived, receiver) = (Mutex::new(sender), Mutex::new(receiver));
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Mutex::new(held);
+        let app = server(move |head| {
+            if head.contains("/held") {
+                let _ = arrived.lock().unwrap().send(());
+                let _ = held.lock().unwrap().recv_timeout(Duration::from_millis(PATIENCE_MS));
+            }
+            "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n".to_owned()
+        });
+        let text = "limit_conn_zone $binary_remote_addr zone=each:1m; limit_conn_zone $server_name zone=all:1m;
+            server { listen ADDRESS; server_name asked.test; limit_conn_status 429;
+                location /one/ { limit_conn each 1; proxy_pass http://APP; }
+                location /all/ { limit_conn all 1; limit_conn_status 503; proxy_pass http://APP; } } }";
+        let (_nginx, _larder, theirs, ours) = start(&folder, &text.replace("APP", &app.to_string()));
+        for address in [theirs, ours] {
+            for (path, status) in [("/one", "429"), ("/all", "503")] {
+                let line = format!("GET {path}/held");
+                let first = std::thread::spawn(move || ask(address, &line));
+                receiver.lock().unwrap().recv_timeout(Duration::from_millis(PATIENCE_MS)).expect("it is asked");
+                assert_eq!(ask(address, &format!("GET {path}/b")).0, status, "{path}");
+                release.send(()).unwrap();
+                assert_eq!(first.join().unwrap().0, "200");
+                // nginx has counted it as over once its log is written.
+                let is_let_in = |_| ask(address, &format!("GET {path}/c")).0 == "200";
+                assert!((0..100).any(is_let_in), "{path}");
+            }
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}
