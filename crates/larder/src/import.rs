@@ -31,6 +31,7 @@ mod nginx_upstream;
 mod squid_access;
 mod squid_conf;
 mod squid_peers;
+mod squid_words;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -16,6 +16,7 @@ use crate::import::nginx_conf::Directive;
 use crate::import::squid_access::{Acl, access, built_in, purge_from};
 use crate::import::squid_conf;
 use crate::import::squid_peers::Peers;
+use crate::import::squid_words::{ImportedWords, SquidWords};
 
 /// Directives that say how squid runs, and not what it serves.
 const OF_THE_PROCESS: [&str; 28] = [
@@ -49,10 +50,6 @@ const OF_THE_PROCESS: [&str; 28] = [
     "cache_replacement_policy",
 ];
 
-/// The lifetimes of squid's packaged file: what they mean larder does by itself.
-const USUAL_PATTERNS: [&str; 5] =
-    ["^ftp:", "^gopher:", "-i (/cgi-bin/|\\?) 0", "(Release|Packages(.gz)*)$", ". 0 20% 4320"];
-
 /// A file that is squid's; `None`: it is something else.
 pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
     if !squid_conf::is_squid(&String::from_utf8_lossy(bytes)) {
@@ -74,6 +71,8 @@ struct Import {
     /// Addresses, and whether they are a forward proxy's.
     listeners: Vec<(String, bool)>,
     peers: Peers,
+    words: SquidWords,
+    route_words: ImportedWords,
     acls: BTreeMap<String, Acl>,
     memory: Option<String>,
     /// Sections.
@@ -102,7 +101,9 @@ impl Import {
         self.peers.part_hosts(&mut self.findings);
         let rules: Vec<&Directive> = directives.iter().filter(|one| one.name == "http_access").collect();
         self.purge_from = purge_from(&rules, &self.acls);
-        if self.listeners.iter().any(|(_, is_forward)| *is_forward) {
+        let is_forward = self.listeners.iter().any(|(_, is_forward)| *is_forward);
+        self.route_words = self.words.for_routes(is_forward, &mut self.findings);
+        if is_forward {
             let has_users = self.forward.iter().any(|line| line.starts_with("password_file"));
             let lines = access(&rules, &self.acls, has_users, &mut self.findings);
             self.forward.extend(lines);
@@ -148,15 +149,6 @@ impl Import {
             },
             "cache_dir" => self.disk(directive),
             "access_log" => self.access_log(directive),
-            "refresh_pattern" => match USUAL_PATTERNS
-                .iter()
-                .any(|usual| directive.arguments.join(" ").starts_with(usual))
-            {
-                true => self
-                    .findings
-                    .note(directive, "as packaged: without a lifetime of its own a response lives a tenth of its age"),
-                false => self.findings.leave(directive, "lifetimes are the response's own, or a VCL's (beresp.ttl)"),
-            },
             "never_direct" if directive.arguments == ["allow", "all"] => {
                 self.forward.push("never_direct = true".to_owned())
             }
@@ -174,6 +166,7 @@ impl Import {
                 self.findings.note(directive, "how squid runs; larder has flags, or nothing to be set");
             }
             "include" => self.findings.leave(directive, "there is no such file"),
+            _ if self.words.take(directive) => {}
             _ => self.findings.leave(directive, "larder has no setting that this becomes"),
         }
     }
@@ -276,7 +269,7 @@ impl Import {
             let lines: Vec<String> = [format!("address = {}", quoted(address))].into_iter().chain(mode).collect();
             section("\n[[listen]]\n", &lines);
         }
-        for (heading, lines) in self.peers.origins() {
+        for (heading, lines) in self.peers.origins(&self.route_words) {
             section(&heading, &lines);
         }
         section("\n[forward]\n", &self.forward_lines());
@@ -385,6 +378,37 @@ mod tests {
         // None for whom it is asked.
         let (text, left) = carried(&[start[0], &one, "cache_peer_access 10.0.0.1 deny all"]);
         assert!(left == 1 && !text.contains("[[route]]"), "{left}: {text}");
+    }
+
+    /// The first that is there, unless something is said of it.
+    #[test]
+    fn origins_share_what_is_asked_as_peers_do() {
+        let start = ["http_port 80 accel vhost", "refresh_pattern \\.css$ 60 20% 120", "refresh_pattern . 0 20% 4320"];
+        let peer = |name: &str, options: &str| format!("cache_peer {name} parent 80 0 no-query originserver {options}");
+        for (first, second, urls, lines) in [
+            ("weight=3", "", "\"http://10.0.0.1:80\", \"http://10.0.0.2:80\"", "balance = \"first\""),
+            ("round-robin weight=3", "round-robin", "\"http://10.0.0.1:80 weight=3\", \"http://10.0.0.2:80\"", ""),
+            (
+                "sourcehash",
+                "sourcehash",
+                "\"http://10.0.0.1:80\", \"http://10.0.0.2:80\"",
+                "balance = \"hash\"\nhash = \"client\"",
+            ),
+            (
+                "carp weight=2",
+                "carp",
+                "\"http://10.0.0.1:80 weight=2\", \"http://10.0.0.2:80\"",
+                "balance = \"hash\"\nhash = \"url\"",
+            ),
+        ] {
+            let (one, two) = (peer("10.0.0.1", first), peer("10.0.0.2", second));
+            let (text, left) =
+                carried(&[&start[..], &[&one, &two]].concat().iter().map(|line| line.trim_end()).collect::<Vec<_>>());
+            assert!(left == 0 && text.contains(&format!("urls = [{urls}]\n{lines}")), "{first} {left}: {text}");
+            assert!(text.contains("path_pattern = '\\.css$'\norigin = \"10.0.0.1\"\nttl = \"60m\""), "{text}");
+        }
+        let (_, left) = carried(&[start[0], &peer("10.0.0.1", "userhash"), &peer("10.0.0.2", "weight=0")]);
+        assert_eq!(left, 2);
     }
 
     #[test]

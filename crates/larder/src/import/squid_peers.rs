@@ -8,6 +8,22 @@ use proxy::settings::ParentLogin;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
 use crate::import::squid_access::Acl;
+use crate::import::squid_words::ImportedWords;
+use crate::limits::ORIGIN_WEIGHT_MAX;
+
+/// Options without a value that change nothing here, or say by what a peer is chosen.
+const PLAIN_OPTIONS: [&str; 10] = [
+    "originserver",
+    "no-query",
+    "default",
+    "no-digest",
+    "no-netdb-exchange",
+    "round-robin",
+    "weighted-round-robin",
+    "sourcehash",
+    "carp",
+    "userhash",
+];
 
 /// Why a rule on a parent is left.
 const ALL_HOSTS: &str = "a parent is asked for all hosts, these and others: forward.always_direct names exceptions";
@@ -23,15 +39,71 @@ struct Peer {
     is_origin: bool,
     /// No request is for it.
     is_shut: bool,
-    weight: Option<String>,
+    weight: Option<u32>,
     connections_max: Option<String>,
-    balance: Option<&'static str>,
+    choice: Choice,
     hosts: Vec<String>,
     /// Where name and password for it are to be written.
     login_file: Option<String>,
 }
 
+/// How squid chooses among peers of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// Nothing is said: the first that is there.
+    First,
+    RoundRobin,
+    /// `sourcehash`
+    ByClient,
+    /// `carp`
+    ByUrl,
+    /// `userhash`
+    ByUser,
+}
+
+impl Choice {
+    fn of(options: &[String]) -> Choice {
+        let has = |name: &str| options.iter().any(|option| option == name);
+        match () {
+            () if has("userhash") => Choice::ByUser,
+            () if has("sourcehash") => Choice::ByClient,
+            () if has("carp") => Choice::ByUrl,
+            () if has("round-robin") || has("weighted-round-robin") => Choice::RoundRobin,
+            () => Choice::First,
+        }
+    }
+
+    /// The lines of an origin with several servers.
+    fn lines(self) -> Vec<String> {
+        let balance = |how: &str| format!("balance = \"{how}\"");
+        let by = |what: &str| vec![balance("hash"), format!("hash = \"{what}\"")];
+        match self {
+            Choice::First => vec![balance("first")],
+            Choice::ByClient => by("client"),
+            Choice::ByUrl => by("url"),
+            Choice::RoundRobin | Choice::ByUser => Vec::new(),
+        }
+    }
+
+    /// `forward.balance`.
+    fn of_parents(self) -> Option<&'static str> {
+        match self {
+            Choice::ByUrl => Some("hash"),
+            Choice::RoundRobin => Some("round-robin"),
+            Choice::First | Choice::ByClient | Choice::ByUser => None,
+        }
+    }
+}
+
 impl Peer {
+    /// Its URL, with its share beside `others`. All of one weight are alike.
+    fn url(&self, others: &[&Peer]) -> String {
+        let has_weights = others.iter().any(|other| other.weight != self.weight);
+        let weight = self.weight.filter(|_| has_weights && self.choice != Choice::First);
+        let weight = weight.map_or(String::new(), |weight| format!(" weight={weight}"));
+        format!("http://{}{weight}", self.address)
+    }
+
     /// Hosts that lead to it, and to no other origin but one of the same.
     fn has_route_hosts(&self) -> bool {
         self.is_origin && !self.is_shut && !self.hosts.is_empty()
@@ -51,14 +123,9 @@ impl Peers {
         };
         let has = |name: &str| options.iter().any(|option| option == name);
         let known = ["name", "weight", "max-conn", "login"];
-        let harmless = ["originserver", "no-query", "default", "no-digest", "no-netdb-exchange", "round-robin"];
-        let by_hash = has("sourcehash") || has("carp") || has("userhash");
         for option in options {
             let name = option.split('=').next().unwrap_or_default();
-            if !known.contains(&name)
-                && !harmless.contains(&name)
-                && !matches!(name, "sourcehash" | "carp" | "userhash")
-            {
+            if !known.contains(&name) && !PLAIN_OPTIONS.contains(&name) {
                 findings.leave(directive, "an option that larder does not have for a peer");
                 break;
             }
@@ -75,8 +142,21 @@ impl Peers {
             }
             false => {}
         }
-        if has("originserver") && value("weight").is_some_and(|weight| weight != "1") {
-            findings.leave(directive, "every server of an origin gets as many requests as the others");
+        let weight = value("weight").map(|weight| weight.parse::<u32>().ok());
+        let weight = weight.map(|weight| weight.filter(|weight| (1..=ORIGIN_WEIGHT_MAX).contains(weight)));
+        if weight == Some(None) {
+            findings.leave(directive, "a weight is a number from 1 to 1000");
+        }
+        let choice = Choice::of(options);
+        match (choice, has("originserver")) {
+            (Choice::ByUser, _) => findings.leave(directive, "a user's requests go to any peer, in turns"),
+            (Choice::ByClient, false) => {
+                findings.leave(directive, "parents take turns, or are chosen by URL: not by who asks");
+            }
+            (Choice::ByClient | Choice::ByUrl, true) => {
+                findings.note(directive, "by larder's own hash: others share a server");
+            }
+            _ => {}
         }
         self.0.push(Peer {
             login_file: has_login.then(|| format!("{name}.login")),
@@ -85,15 +165,9 @@ impl Peers {
             is_origin: has("originserver"),
             is_shut: false,
             directive: directive.clone(),
-            weight: value("weight"),
+            weight: weight.flatten(),
             connections_max: value("max-conn"),
-            balance: if by_hash {
-                Some("hash")
-            } else if has("round-robin") {
-                Some("round-robin")
-            } else {
-                None
-            },
+            choice,
             hosts: Vec::new(),
         });
     }
@@ -158,7 +232,7 @@ impl Peers {
     }
 
     /// Routes and origins: headings and keys.
-    pub fn origins(&self) -> Vec<(String, Vec<String>)> {
+    pub fn origins(&self, words: &ImportedWords) -> Vec<(String, Vec<String>)> {
         let origins: Vec<&Peer> = self.0.iter().filter(|peer| peer.is_origin && !peer.is_shut).collect();
         let mut sections = Vec::new();
         for (at, peer) in origins.iter().enumerate() {
@@ -168,12 +242,14 @@ impl Peers {
             }
             let hosts: Vec<String> = peer.hosts.iter().map(|host| quoted(host)).collect();
             let host = (!hosts.is_empty()).then(|| format!("host = [{}]", hosts.join(", ")));
-            let lines = host.into_iter().chain([format!("origin = {}", quoted(&peer.name))]).collect();
-            sections.push(("\n[[route]]\n".to_owned(), lines));
-            let equals = origins.iter().filter(|other| other.hosts == peer.hosts);
-            let urls: Vec<String> = equals.map(|other| quoted(&format!("http://{}", other.address))).collect();
+            sections
+                .extend(words.routes(host, &peer.name).into_iter().map(|lines| ("\n[[route]]\n".to_owned(), lines)));
+            let equals: Vec<&Peer> = origins.iter().copied().filter(|other| other.hosts == peer.hosts).collect();
+            let urls: Vec<String> = equals.iter().map(|other| quoted(&other.url(&equals))).collect();
             let connections = peer.connections_max.as_ref().map(|max| format!("max_connections = {max}"));
-            let lines = [format!("urls = [{}]", urls.join(", "))].into_iter().chain(connections).collect();
+            let balance = if equals.len() > 1 { peer.choice.lines() } else { Vec::new() };
+            let lines =
+                [format!("urls = [{}]", urls.join(", "))].into_iter().chain(balance).chain(connections).collect();
             sections.push((format!("\n[origin.{}]\n", quoted(&peer.name)), lines));
         }
         sections
@@ -182,7 +258,7 @@ impl Peers {
     /// The keys of each parent.
     pub fn parents(&self) -> impl Iterator<Item = Vec<String>> {
         self.0.iter().filter(|peer| !peer.is_origin).map(|peer| {
-            let weight = peer.weight.as_ref().map(|weight| format!("weight = {weight}"));
+            let weight = peer.weight.map(|weight| format!("weight = {weight}"));
             let login = peer.login_file.as_ref().map(|file| format!("login_file = {}", quoted(file)));
             let address = format!("address = {}", quoted(&peer.address));
             [address].into_iter().chain(weight).chain(login).collect()
@@ -191,7 +267,7 @@ impl Peers {
 
     /// How parents share the requests.
     pub fn balance(&self) -> Option<&'static str> {
-        self.0.iter().filter(|peer| !peer.is_origin).find_map(|peer| peer.balance)
+        self.0.iter().filter(|peer| !peer.is_origin).find_map(|peer| peer.choice.of_parents())
     }
 }
 
