@@ -104,7 +104,6 @@ usage: cargo xtask TASK
   cache-random [--answers N] [--seed S]
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
-  sites nginx FOLDER       published nginx files of that folder, imported, beside the real nginx: is nothing open that was closed?
   import-corpus DIR [--expect-open] [NAME…]
                            published configurations of that folder, imported, beside the real servers: a table of requests to
                            both; is nothing open that was closed, and all that is otherwise listed?

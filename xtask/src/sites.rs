@@ -1,7 +1,7 @@
 //! `cargo xtask sites`: larder in front of sites that people run. By command, and not part of the tests: what it needs is large.
 //!
-//! `nginx` is about paths, in `nginx_configs.rs`. The others are about what is private, and about what a preset promises: an application
-//! is set up in `php_site.rs`, larder is started in front of it, and `private_judge.rs` plays two users and a stranger.
+//! They are about what is private, and about what a preset promises: an application is set up in `php_site.rs`, larder is started in
+//! front of it, and `private_judge.rs` plays two users and a stranger. Paths of published files are `import_corpus.rs`'s.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -17,22 +17,18 @@ use crate::started_larder;
 use crate::step_tally::Tally;
 
 mod mediawiki;
-mod nginx_configs;
 mod nginx_program;
 mod php_site;
 mod private_judge;
-mod published_conf;
 mod site_play;
 mod site_policy;
 pub mod site_processes;
 mod site_promise;
 mod site_report;
-mod spelled_paths;
 mod visitor;
 mod wordpress;
 
-const HELP: &str =
-    "sites nginx FOLDER, or sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --preset] [--expect-leaks]";
+const HELP: &str = "sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --preset] [--expect-leaks]";
 const STEPS: u64 = 500;
 /// Options that say who decides.
 const POLICIES: [&str; 3] = ["--vcl", "--preset", "--expect-leaks"];
@@ -41,7 +37,6 @@ const APPLICATIONS: [&Application; 2] = [&wordpress::APPLICATION, &mediawiki::AP
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     match options {
-        ["nginx", folder] => nginx_configs::task(project, folder),
         [name, options @ ..] => {
             let application = APPLICATIONS.into_iter().find(|application| application.name == *name);
             judge(project, application.ok_or(HELP)?, options)

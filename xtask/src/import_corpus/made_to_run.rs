@@ -79,6 +79,7 @@ pub fn made_to_run(all: Vec<Directive>, here: &mut Here<'_>) -> Result<MadeToRun
     put_constants_in(&mut http, &[]);
     let has_own = http.iter().any(|directive| directive.name() == "ssl_certificate");
     http.iter_mut().filter(|directive| directive.name() == "server" && !has_own).for_each(certify);
+    here.stubs.guard(guarded_paths(&http));
     let groups = Groups::of(&http);
     let mut roots = BTreeSet::new();
     let mut failed = None;
@@ -97,6 +98,38 @@ pub fn made_to_run(all: Vec<Directive>, here: &mut Here<'_>) -> Result<MadeToRun
         Some(error) => Err(format!("a stub: {error}")),
         None => Ok(MadeToRun { http, roots, servers }),
     }
+}
+
+/// What services are asked for that say who may come in: `auth_request` leads to a location, and that to a service.
+fn guarded_paths(http: &[Directive]) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for server in http.iter().filter(|directive| directive.name() == "server") {
+        let mut asked = BTreeSet::new();
+        server.walk(&mut |directive| {
+            if directive.name() == "auth_request" && directive.word(1).starts_with('/') {
+                asked.insert(directive.word(1).to_owned());
+            }
+        });
+        paths.extend(asked.iter().map(|path| path_at_service(server, path)));
+    }
+    paths
+}
+
+/// The path at the origin of the location with the longest beginning of this one, or of it alone.
+fn path_at_service(server: &Directive, path: &str) -> String {
+    let mut best: Option<(&str, &str)> = None;
+    for location in server.children().iter().filter(|child| child.name() == "location") {
+        let begins = location.words.last().map_or("", String::as_str);
+        let is_longer = best.is_none_or(|(known, _)| begins.len() > known.len());
+        let pass = location.children().iter().find(|child| child.name() == "proxy_pass");
+        if let (true, true, Some(pass)) = (path.starts_with(begins), is_longer, pass) {
+            best = Some((begins, pass.word(1)));
+        }
+    }
+    let Some((begins, pass)) = best else { return path.to_owned() };
+    let uri = pass.split_once("://").and_then(|(_, rest)| Some(&rest[rest.find('/')?..]));
+    let uri = uri.map(|uri| uri.split(['?', '$']).next().unwrap_or_default()).filter(|uri| !uri.is_empty());
+    uri.map_or(path.to_owned(), |uri| format!("{uri}{}", &path[begins.len()..]))
 }
 
 /// What is or would be within `http { }`.
@@ -383,4 +416,25 @@ fn listen(server: &mut Directive, ports: &mut BTreeMap<String, u16>) -> Result<(
         block.insert(0, Directive::of(&format!("listen 127.0.0.1:{port}{default}")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_asked_at_its_own_path() {
+        let location = |head: &str, pass: &str| {
+            Directive::block_of(&format!("location {head}"), vec![Directive::of(&format!("proxy_pass {pass}"))])
+        };
+        let path = |locations: Vec<Directive>| {
+            let guarded = Directive::block_of("location /", vec![Directive::of("auth_request /in/auth")]);
+            let all = locations.into_iter().chain([guarded]).collect();
+            guarded_paths(&[Directive::block_of("server", all)])
+        };
+        let one = |path: &str| BTreeSet::from([path.to_owned()]);
+        assert_eq!(path(vec![location("= /in/auth", "http://a")]), one("/in/auth"));
+        assert_eq!(path(vec![location("/in/", "http://a/api/"), location("/", "http://b/")]), one("/api/auth"));
+        assert_eq!(path(vec![location("/in/auth", "http://a/v?x=1")]), one("/v"));
+    }
 }

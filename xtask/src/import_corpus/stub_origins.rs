@@ -1,10 +1,11 @@
 //! Stubs in the place of all whom a published configuration asks: each says its name, and what it was asked for. Those that
 //! speak FastCGI do as php-fpm does: a script that is not there is not found, and what is no script is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::plain_exchange::{Message, Unframed};
@@ -30,7 +31,11 @@ pub enum Speaks {
 #[derive(Debug, Default)]
 pub struct StubOrigins {
     ports: BTreeMap<(Speaks, String), u16>,
+    guarded: GuardedPaths,
 }
+
+/// Paths at which whoever shows no login is told so: of services that say who may come in.
+type GuardedPaths = Arc<Mutex<BTreeSet<String>>>;
 
 impl StubOrigins {
     /// The port of the stub with this name, which is started when it is first asked for.
@@ -40,13 +45,13 @@ impl StubOrigins {
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let named = name.to_owned();
+        let (named, guarded) = (name.to_owned(), self.guarded.clone());
         thread::spawn(move || {
             for socket in listener.incoming().flatten() {
-                let name = named.clone();
+                let (name, guarded) = (named.clone(), guarded.clone());
                 // Whoever hangs up has what it wanted.
                 thread::spawn(move || match speaks {
-                    Speaks::Http => drop(answer_http(socket, &name)),
+                    Speaks::Http => drop(answer_http(socket, &name, &guarded)),
                     Speaks::FastCgi => drop(answer_fastcgi(socket, &name)),
                 });
             }
@@ -54,13 +59,23 @@ impl StubOrigins {
         self.ports.insert((speaks, name.to_owned()), port);
         Ok(port)
     }
+
+    /// From now on a service is at these paths alone.
+    pub fn guard(&self, paths: BTreeSet<String>) {
+        *self.guarded.lock().unwrap_or_else(PoisonError::into_inner) = paths;
+    }
 }
 
-fn answer_http(mut socket: TcpStream, name: &str) -> io::Result<()> {
+fn answer_http(mut socket: TcpStream, name: &str, guarded: &GuardedPaths) -> io::Result<()> {
     let mut from = BufReader::new(socket.try_clone()?);
     while let Some(request) = Message::read(&mut from, Unframed::Empty, true)? {
-        let body = format!("{APP}{name} {}", request.second_word());
-        let head = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {}\r\n\r\n", body.len());
+        let path = request.second_word().split('?').next().unwrap_or_default();
+        let is_guarded = guarded.lock().unwrap_or_else(PoisonError::into_inner).contains(path);
+        let (status, body) = match is_guarded && request.field("authorization").is_none() {
+            true => ("401 Unauthorized", "who?".to_owned()),
+            false => ("200 OK", format!("{APP}{name} {}", request.second_word())),
+        };
+        let head = format!("HTTP/1.1 {status}\r\nCache-Control: no-store\r\nContent-Length: {}\r\n\r\n", body.len());
         let body = if request.start.starts_with("HEAD ") { "" } else { &body };
         socket.write_all(format!("{head}{body}").as_bytes())?;
     }

@@ -11,19 +11,22 @@ use std::time::Duration;
 
 use crate::step_tally;
 
-/// Reads a process group a line until its input ends, kills them all, and takes the folder away.
+/// Reads a process group a line until its input ends, asks them all to end, kills after five seconds those that have not, and takes the
+/// folder away. Squid, killed, leaves what it shares in memory, and the next one does not start.
 const KEEPER: &str = "\
 trap '' INT TERM HUP
 groups=
 while read -r group; do groups=\"$groups $group\"; done
-for group in $groups; do kill -s KILL -- \"-$group\" 2>/dev/null; done
-tries=0
-while [ $tries -lt 50 ]; do
-    left=
-    for group in $groups; do kill -s 0 -- \"-$group\" 2>/dev/null && left=1; done
-    [ -z \"$left\" ] && break
-    tries=$((tries + 1))
-    sleep 0.1
+for signal in TERM KILL; do
+    for group in $groups; do kill -s $signal -- \"-$group\" 2>/dev/null; done
+    tries=0
+    while [ $tries -lt 50 ]; do
+        left=
+        for group in $groups; do kill -s 0 -- \"-$group\" 2>/dev/null && left=1; done
+        [ -z \"$left\" ] && break
+        tries=$((tries + 1))
+        sleep 0.1
+    done
 done
 rm -rf -- \"$1\"
 ";
@@ -133,6 +136,25 @@ impl Drop for SiteProcesses {
 mod tests {
     use super::*;
     use crate::process_signal;
+
+    /// A shell that says that it was asked to end, and one that does not hear it.
+    #[test]
+    fn programs_are_asked_to_end_before_they_are_killed() {
+        let mut processes = SiteProcesses::set_up("processes-asked").expect("a folder");
+        let told = std::env::temp_dir().join(format!("larder-told-{}", std::process::id()));
+        for (name, trap) in [("asked", format!("echo > {}; exit", told.display())), ("deaf", String::new())] {
+            let mut program = Command::new("sh");
+            program.arg("-c").arg(format!("trap '{trap}' TERM; echo > {name}-waits; while :; do sleep 0.1; done"));
+            processes.start(name, program).expect("it starts");
+            while !processes.folder.join(format!("{name}-waits")).exists() {
+                thread::sleep(LOOK_EVERY);
+            }
+        }
+        let deaf = processes.children[1].id();
+        drop(processes);
+        assert!(told.exists() && !process_signal::send("0", &format!("-{deaf}")));
+        fs::remove_file(told).expect("it was told");
+    }
 
     #[test]
     fn nothing_is_left_behind() {
