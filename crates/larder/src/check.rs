@@ -167,9 +167,10 @@ fn summary(plan: &Plan) -> String {
         .map(|&(n, one)| counted(n, one))
         .chain(forwards.then(|| "a forward proxy".to_owned()))
         .collect();
-    let origins = match answerers.is_empty() {
-        true => "no origin (give --origin or --root to serve)".to_owned(),
-        false => answerers.join(", "),
+    let origins = match (answerers.is_empty(), settings.routes.is_empty()) {
+        (true, true) => "no origin (give --origin or --root to serve)".to_owned(),
+        (true, false) => "no origin".to_owned(),
+        (false, _) => answerers.join(", "),
     };
     format!(
         "{}, {}, {origins}, {} of memory",
@@ -187,7 +188,10 @@ mod tests {
     fn a_good_config_is_summed_up() {
         let plan = config::read("[origin.web]\nurls = \"http://127.0.0.1:3000\"\n[memory]\nsize = \"64MiB\"").unwrap();
         assert_eq!(summary(&plan), "1 listener, 1 route, 1 origin, 64 MiB of memory");
-        assert!(summary(&Plan::default()).contains("no origin"));
+        assert!(summary(&Plan::default()).contains("no origin (give") && !Plan::default().serves_something());
+        let plan = config::read("[[route]]\nredirect = \"https://$host$request_uri\"").unwrap();
+        assert_eq!(summary(&plan), "1 listener, 1 route, no origin, 256 MiB of memory");
+        assert!(plan.serves_something());
         let plan = config::read("[[listen]]\naddress = \"127.0.0.1:3128\"\nmode = \"forward\"").unwrap();
         assert_eq!(summary(&plan), "1 listener, 0 routes, a forward proxy, 256 MiB of memory");
     }

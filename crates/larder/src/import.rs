@@ -18,6 +18,7 @@ mod nginx_guards;
 mod nginx_level;
 mod nginx_limits;
 mod nginx_listens;
+mod nginx_maps;
 mod nginx_memcached;
 mod nginx_order;
 mod nginx_routes;

@@ -168,7 +168,8 @@ impl Plan {
     pub fn accelerates_something(&self) -> bool {
         let settings = &self.settings;
         let answers = !settings.origins.is_empty() || !settings.roots.is_empty() || !settings.memcached.is_empty();
-        answers || self.vcl_file.is_some()
+        // A route without any of these answers by itself: it leads elsewhere, says a text, or is closed.
+        answers || !settings.routes.is_empty() || self.vcl_file.is_some()
     }
 
     /// The warnings, and what was set and changes nothing.

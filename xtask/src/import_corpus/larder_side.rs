@@ -35,7 +35,7 @@ pub fn start(
     let text = said["text"].as_str().ok_or("larder import made no text")?;
     let left =
         said["left"].as_array().into_iter().flatten().filter_map(|row| Some(row["line"].as_u64()? as usize)).collect();
-    if !["\norigin = ", "\nroot = ", "\nmemcached = ", "\n[forward]"].iter().any(|word| text.contains(word)) {
+    if !["\n[[route]]", "\n[forward]"].iter().any(|word| text.contains(word)) {
         // Nothing was carried over, and larder does not even start.
         return Ok(LarderSide { left, ports: BTreeMap::new() });
     }

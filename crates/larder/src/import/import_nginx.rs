@@ -15,7 +15,8 @@ use crate::import::nginx_conf::{self, Directive};
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
 use crate::import::nginx_limits::LimitZones;
-use crate::import::nginx_listens::{Listens, ServerListens};
+use crate::import::nginx_listens::{InTheClear, Listens, ServerListens};
+use crate::import::nginx_maps::Maps;
 use crate::import::nginx_memcached::Upstreams;
 use crate::import::nginx_order::Matcher;
 use crate::import::nginx_routes;
@@ -48,7 +49,7 @@ const OF_THE_PROCESS: [&str; 16] = [
 ];
 
 /// What variables are made of: where one is used that larder has not, that is said there.
-const OF_VARIABLES: [&str; 4] = ["map", "geo", "split_clients", "map_hash_bucket_size"];
+const OF_VARIABLES: [&str; 3] = ["geo", "split_clients", "map_hash_bucket_size"];
 
 /// Files of nginx's packages that say what larder does by itself.
 const PACKAGED: [&str; 5] = ["mime.types", "fastcgi_params", "fastcgi.conf", "proxy_params", "fastcgi-php.conf"];
@@ -103,6 +104,7 @@ struct Import {
     origins: Origins,
     listens: Listens,
     zones: LimitZones,
+    maps: Maps,
     prefix: PathBuf,
     folder: PathBuf,
     /// Somewhere responses are stored.
@@ -114,6 +116,7 @@ struct Site<'a> {
     server: &'a Directive,
     level: Level,
     listens: ServerListens,
+    clear: InTheClear,
     names: Vec<String>,
 }
 
@@ -165,7 +168,7 @@ impl Import {
             match directive.name.as_str() {
                 "server" => servers.push(directive),
                 "upstream" => self.origins.know(directive),
-                name if OF_VARIABLES.contains(&name) => {
+                name if OF_VARIABLES.contains(&name) || self.maps.take(directive) => {
                     self.findings.note(directive, "where its variable is used and cannot be, that is said there");
                 }
                 _ if buffers.take(directive) || self.zones.take(directive, &mut self.findings) => {}
@@ -178,6 +181,7 @@ impl Import {
             }
         }
         self.made.limits.extend(buffers.lines());
+        let servers = self.maps.by_host(&servers);
         let sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
         let has_tls = sites.iter().any(|site| site.listens.is_secure());
         let is_answered = |site: &Site<'_>| !(has_tls && site.leads_to_tls());
@@ -202,9 +206,26 @@ impl Import {
                 }
             }
         }
+        sites.iter().filter(|site| is_answered(site)).for_each(|site| self.lead_what_is_clear(site));
         for site in sites.iter().filter(|site| is_answered(site) && self.listens.is_led_to_tls(&site.listens)) {
-            self.findings
-                .leave(site.server, "in the clear it is led to https://, as another server of its listener is");
+            if !site.leads_what_is_clear() {
+                self.findings
+                    .leave(site.server, "in the clear it is led to https://, as another server of its listener is");
+            }
+        }
+    }
+
+    /// A server that listens both ways, and says something of what comes in the clear alone: all of that is led to TLS.
+    fn lead_what_is_clear(&mut self, site: &Site<'_>) {
+        let said = nginx_rulings::says_of_the_clear(site.server);
+        if site.clear != InTheClear::CanBeLed || said.is_empty() {
+            return;
+        }
+        self.listens.leads_to_tls(&site.listens);
+        if !site.leads_what_is_clear() {
+            for said in said {
+                self.findings.leave(said, "in the clear all of the server is led to the same URL at https://");
+            }
         }
     }
 
@@ -280,7 +301,8 @@ impl Import {
                 _ => self.findings.leave(directive, "larder has no setting that this becomes"),
             }
         }
-        Site { server, level: level.within(http), listens, names }
+        let clear = listens.in_the_clear(&self.folder, &mut self.findings);
+        Site { server, level: level.within(http), listens, clear, names }
     }
 
     fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams) {
@@ -299,6 +321,8 @@ impl Import {
             origins: &mut self.origins,
             upstreams,
             zones: &self.zones,
+            maps: &self.maps,
+            clear: site.clear,
             prefix: &self.prefix,
             folder: &self.folder,
             level: site.level.clone(),
@@ -355,6 +379,16 @@ impl Site<'_> {
         };
         let inner = self.server.children().iter().flat_map(|child| child.children());
         self.server.children().iter().chain(inner).any(names_host)
+    }
+
+    /// Does it lead what comes in the clear to the same URL over TLS, all of it?
+    fn leads_what_is_clear(&self) -> bool {
+        let said = nginx_rulings::says_of_the_clear(self.server);
+        let name = self.names.first().map_or("", String::as_str);
+        let is_own = |said: &Directive| self.server.children().contains(said);
+        self.clear == InTheClear::CanBeLed
+            && !said.is_empty()
+            && said.iter().all(|said| is_own(said) && nginx_rulings::leads_to_tls(said, name))
     }
 
     fn leads_to_tls(&self) -> bool {

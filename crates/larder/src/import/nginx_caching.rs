@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_maps::Maps;
 use crate::import::nginx_times::seconds;
 
 /// What a level says of storing and the levels inside it inherit, each kind of line by itself.
@@ -74,15 +75,15 @@ impl CachingLevel {
     }
 
     /// The lines of a route with an origin. `others_store`: somewhere in the configuration responses are stored.
-    pub fn route_lines(&self, others_store: bool, findings: &mut Findings) -> Vec<String> {
+    pub fn route_lines(&self, others_store: bool, maps: &Maps, findings: &mut Findings) -> Vec<String> {
         match (self.is_on(), others_store) {
             (false, false) => return Vec::new(),
             (false, true) => return vec!["cache = false".to_owned()],
             (true, _) => {}
         }
         let mut parts = StoringWords::default();
-        self.of("no_cache").for_each(|line| parts.keep_out(line, true, findings));
-        self.of("cache_bypass").for_each(|line| parts.keep_out(line, false, findings));
+        self.of("no_cache").for_each(|line| parts.keep_out(line, true, maps, findings));
+        self.of("cache_bypass").for_each(|line| parts.keep_out(line, false, maps, findings));
         self.of("cache_key").for_each(|line| parts.key(line, findings));
         self.of("cache_valid").for_each(|line| parts.lives(line, findings));
         self.of("ignore_headers").for_each(|line| parts.ignore(line, findings));
@@ -103,11 +104,12 @@ struct StoringWords {
 
 impl StoringWords {
     /// A line with variables: where one of them says something, nothing is stored, or nothing stored is served.
-    fn keep_out(&mut self, line: &Directive, of_storing: bool, findings: &mut Findings) {
-        for word in &line.arguments {
+    fn keep_out(&mut self, line: &Directive, of_storing: bool, maps: &Maps, findings: &mut Findings) {
+        let words: Vec<&str> = line.arguments.iter().map(|word| maps.presence_of(word)).collect();
+        for word in &words {
             if let Some(cookie) = word.strip_prefix("$cookie_").filter(|name| is_name(name)) {
                 self.bypass.push(cookie.to_owned());
-            } else if matches!(word.as_str(), "$http_authorization" | "$http_pragma" | "$http_cache_control") {
+            } else if matches!(*word, "$http_authorization" | "$http_pragma" | "$http_cache_control") {
                 findings.note(line, "larder heeds these fields by itself");
             } else if of_storing {
                 self.is_off = true;
@@ -116,7 +118,7 @@ impl StoringWords {
                 findings.leave(line, "only cookies can lead past the store: cookies.bypass");
             }
         }
-        if of_storing && !self.bypass.is_empty() && line.arguments.iter().any(|word| word.starts_with("$cookie_")) {
+        if of_storing && !self.bypass.is_empty() && words.iter().any(|word| word.starts_with("$cookie_")) {
             findings.note(line, "who has the cookie goes past the store, and nothing of that is kept");
         }
     }
@@ -237,7 +239,7 @@ mod tests {
     fn check(lines: &[&str], expect: &[&str], left: usize) {
         let (mut level, mut findings) = (CachingLevel::default(), Findings::default());
         assert!(lines.iter().all(|line| level.take(&directive(line), &mut findings)));
-        assert_eq!(level.route_lines(true, &mut findings), expect, "{lines:?}");
+        assert_eq!(level.route_lines(true, &Maps::default(), &mut findings), expect, "{lines:?}");
         assert_eq!(findings.left_count(), left, "{lines:?}: {findings:?}");
     }
 
@@ -275,6 +277,6 @@ mod tests {
 
     #[test]
     fn where_nothing_is_stored_nothing_is_said() {
-        assert!(CachingLevel::default().route_lines(false, &mut Findings::default()).is_empty());
+        assert!(CachingLevel::default().route_lines(false, &Maps::default(), &mut Findings::default()).is_empty());
     }
 }

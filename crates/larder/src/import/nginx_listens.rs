@@ -45,6 +45,16 @@ struct SecureListen {
     only_newest: bool,
 }
 
+/// Do requests come to a server in the clear?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InTheClear {
+    /// All of them: it has no TLS, or none that larder could have.
+    Always,
+    Never,
+    /// They come both ways, and what comes in the clear can be led to TLS before anybody looks at it.
+    CanBeLed,
+}
+
 /// What one server says of it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerListens {
@@ -118,6 +128,16 @@ impl ServerListens {
 
     pub fn is_plain_alone(&self) -> bool {
         self.secure.is_empty()
+    }
+
+    /// How requests come to it.
+    pub fn in_the_clear(&self, folder: &Path, findings: &mut Findings) -> InTheClear {
+        match (self.secure.is_empty(), self.plain.is_empty()) {
+            (true, _) => InTheClear::Always,
+            (false, true) => InTheClear::Never,
+            (false, false) if self.readable(folder, findings).is_empty() => InTheClear::Always,
+            (false, false) => InTheClear::CanBeLed,
+        }
     }
 
     fn places(&self) -> BTreeSet<String> {

@@ -7,6 +7,8 @@ use proxy::settings::{FieldTemplate, PathPattern};
 
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_listens::InTheClear;
+use crate::import::nginx_maps::{self, MapCase, MapTest, Maps};
 
 /// What becomes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct RulingScope<'a> {
     pub asks_origin: bool,
     pub server_name: &'a str,
     pub default_type: &'a str,
+    pub maps: &'a Maps,
+    pub clear: InTheClear,
 }
 
 /// What only says how requests that go on are treated.
@@ -98,9 +102,40 @@ pub fn read(block: &Directive, scope: &RulingScope<'_>, findings: &mut Findings)
     rulings
 }
 
+/// What a block says by `if` of requests in the clear alone, in it or within it.
+pub fn says_of_the_clear(block: &Directive) -> Vec<&Directive> {
+    let mut found = Vec::new();
+    for child in block.children() {
+        let acts = child.children().iter().any(|act| !HARMLESS.contains(&act.name.as_str()));
+        if child.name == "if" && acts && asks_for_the_clear(&condition_of(child)) == Some(true) {
+            found.push(child);
+        }
+        found.extend(says_of_the_clear(child));
+    }
+    found
+}
+
+/// Is it a condition that holds in the clear alone? `Some(false)`: by TLS alone.
+fn asks_for_the_clear(words: &[String]) -> Option<bool> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["$scheme", "=", "http"] | ["$scheme" | "$https", "!=", "https" | "on"] | ["$https" | "$ssl_protocol", "="] => {
+            Some(true)
+        }
+        ["$scheme" | "$https", "=", "https" | "on"] | ["$scheme", "!=", "http"] | ["$https" | "$ssl_protocol"] => {
+            Some(false)
+        }
+        ["$https" | "$ssl_protocol", "!="] => Some(false),
+        ["$server_port", "=", "80"] | ["$server_port", "!=", "443"] => Some(true),
+        ["$server_port", "=", "443"] | ["$server_port", "!=", "80"] => Some(false),
+        _ => None,
+    }
+}
+
 /// Does a level lead all of its requests to TLS, or those for some hosts and nobody else?
 pub fn leads_to_tls(block: &Directive, server_name: &str) -> bool {
-    let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type: "" };
+    let (maps, clear) = (&Maps::default(), InTheClear::Always);
+    let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type: "", maps, clear };
     let Rulings { cases, rest, .. } = read(block, &scope, &mut Findings::default());
     let by_host = cases.iter().all(|case| case.host.is_some() && case.ruling == Ruling::ToTls);
     rest == Some(Ruling::ToTls) || !cases.is_empty() && by_host && rest == Some(Ruling::Closed)
@@ -147,6 +182,9 @@ impl Rulings {
         let asks_for_file = matches!(words[..], ["!-e" | "!-f" | "!-d", "$request_filename"]);
         // What is done where there is no file is done by a script, or not at all.
         let inner = RulingScope { has_groups: false, ..*scope };
+        if self.mapped(directive, act, &words, &inner, findings) {
+            return;
+        }
         let ruling = match act.name.as_str() {
             "return" => returned(act, &inner, findings),
             "rewrite" if matches_everything(act.argument(0)) => rewritten(act, &inner, findings),
@@ -155,6 +193,9 @@ impl Rulings {
         if let (true, Ruling::Script(script)) = (asks_for_file, &ruling) {
             self.fallback = Some(script.clone());
             return;
+        }
+        if let Some(is_of_the_clear) = asks_for_the_clear(&condition_of(directive)) {
+            return self.clear(directive, is_of_the_clear, ruling, scope.clear, findings);
         }
         match words[..] {
             ["$request_method", "=", method] => self.case(None, vec![method.to_owned()], None, ruling),
@@ -188,6 +229,75 @@ impl Rulings {
         }
     }
 
+    /// A condition that holds in the clear alone, or by TLS alone.
+    fn clear(
+        &mut self,
+        directive: &Directive,
+        is_of_the_clear: bool,
+        ruling: Ruling,
+        clear: InTheClear,
+        findings: &mut Findings,
+    ) {
+        match (clear, is_of_the_clear) {
+            (InTheClear::Always, true) | (InTheClear::Never | InTheClear::CanBeLed, false) => self.rest = Some(ruling),
+            (InTheClear::CanBeLed, true) => {
+                findings.note(directive, "what comes in the clear is led to https:// (mode = \"redirect\")");
+            }
+            (InTheClear::Always, false) | (InTheClear::Never, true) => {
+                findings.note(directive, "no request to this server is so");
+            }
+        }
+    }
+
+    /// A condition on the variable of a `map`. False: it is another one, or larder cannot say for which requests it holds.
+    fn mapped(
+        &mut self,
+        directive: &Directive,
+        act: &Directive,
+        words: &[&str],
+        scope: &RulingScope<'_>,
+        findings: &mut Findings,
+    ) -> bool {
+        let (variable, test) = match *words {
+            [variable] => (variable, scope.maps.test(variable, nginx_maps::is_true)),
+            [variable, "=", value] => (variable, scope.maps.test(variable, |other| other == value)),
+            [variable, "!=", value] => (variable, scope.maps.test(variable, |other| other != value)),
+            _ => return false,
+        };
+        let mut ruling_for = |value: &str| {
+            let mut act = act.clone();
+            act.arguments.iter_mut().for_each(|word| *word = nginx_maps::with_value(word, variable, value));
+            match act.name.as_str() {
+                "return" => returned(&act, scope, findings),
+                "rewrite" if matches_everything(act.argument(0)) => rewritten(&act, scope, findings),
+                _ => Ruling::Closed,
+            }
+        };
+        match test {
+            None => return false,
+            Some(MapTest::Never) => {}
+            Some(MapTest::Always) => self.rest = Some(ruling_for("")),
+            Some(MapTest::For(cases)) => {
+                for (case, value) in cases {
+                    let ruling = ruling_for(&value);
+                    match case {
+                        MapCase::Method(method) => self.case(None, vec![method], None, ruling),
+                        MapCase::Path(regex) => self.case(Some(&regex), Vec::new(), None, ruling),
+                        MapCase::Host(host) => self.case(None, Vec::new(), Some(host), ruling),
+                    }
+                }
+            }
+            Some(MapTest::ButForMethods(methods)) if ruling_for("") == Ruling::Closed => {
+                self.only_methods = Some(methods);
+            }
+            Some(MapTest::ButForMethods(_)) => return false,
+            Some(MapTest::ByWordOfClient) => {
+                findings.leave(directive, "who does not say so is let in by nginx, too: nobody is told apart here");
+            }
+        }
+        true
+    }
+
     /// `limit_except GET { deny all; }`
     fn limit_methods(&mut self, directive: &Directive, findings: &mut Findings) {
         let denies_all = |child: &Directive| child.name == "deny" && child.argument(0) == "all";
@@ -206,10 +316,7 @@ impl Rulings {
 
 /// What only a client's own word says, which it may leave out.
 fn says_a_client_alone(variable: &str) -> bool {
-    matches!(
-        variable,
-        "$http_user_agent" | "$http_referer" | "$http_x_forwarded_proto" | "$scheme" | "$https" | "$ssl_protocol"
-    )
+    matches!(variable, "$http_user_agent" | "$http_referer" | "$http_x_forwarded_proto" | "$ssl_protocol")
 }
 
 /// The words of a condition, without its parentheses.
@@ -384,14 +491,16 @@ mod tests {
     use super::*;
     use crate::import::nginx_conf::directive;
 
-    const SCOPE: RulingScope<'static> =
-        RulingScope { has_groups: false, asks_origin: false, server_name: "a.test", default_type: "text/plain" };
+    fn read_by(lines: Vec<Directive>, maps: &Maps, clear: InTheClear) -> (Rulings, usize) {
+        let block = Directive { block: Some(lines), ..directive("location /") };
+        let (mut findings, server_name, default_type) = (Findings::default(), "a.test", "text/plain");
+        let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type, maps, clear };
+        let rulings = read(&block, &scope, &mut findings);
+        (rulings, findings.left_count())
+    }
 
     fn read_all(lines: Vec<Directive>) -> (Rulings, usize) {
-        let block = Directive { block: Some(lines), ..directive("location /") };
-        let mut findings = Findings::default();
-        let rulings = read(&block, &SCOPE, &mut findings);
-        (rulings, findings.left_count())
+        read_by(lines, &Maps::default(), InTheClear::Always)
     }
 
     fn rest(line: &str, expect: Ruling, left: usize) {
@@ -470,6 +579,55 @@ mod tests {
         assert_eq!((rulings.rest, left), (None, 1));
         let (rulings, left) = read_all(vec![conditional("if ($http_cookie ~ x)", "set $skip 1")]);
         assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 0, 1));
+    }
+
+    /// Whether a request is in the clear is known of a listener, and is no word of a client's.
+    #[test]
+    fn what_comes_in_the_clear_is_led_away_or_ruled() {
+        let rest = |head: &str, clear| {
+            read_by(vec![conditional(head, "return 301 https://$host$request_uri")], &Maps::default(), clear).0.rest
+        };
+        let led = Some(Ruling::ToTls);
+        for head in ["if ($scheme = http)", "if ($scheme != https)", "if ($https = )", "if ($server_port = 80)"] {
+            let found = [InTheClear::Always, InTheClear::Never, InTheClear::CanBeLed].map(|clear| rest(head, clear));
+            assert_eq!(found, [led.clone(), None, None], "{head}");
+            let server = Directive { block: Some(vec![conditional(head, "return 403")]), ..directive("server") };
+            assert_eq!(says_of_the_clear(&server).len(), 1, "{head}");
+        }
+        for head in ["if ($scheme = https)", "if ($https)", "if ($server_port = 443)"] {
+            let found = [InTheClear::Always, InTheClear::Never, InTheClear::CanBeLed].map(|clear| rest(head, clear));
+            assert_eq!(found, [None, led.clone(), led.clone()], "{head}");
+        }
+        assert_eq!(rest("if ($scheme ~ p$)", InTheClear::CanBeLed), Some(Ruling::Closed));
+    }
+
+    #[test]
+    fn conditions_on_maps_are_those_that_the_maps_are_made_of() {
+        let mut maps = Maps::default();
+        let map = |head: &str, lines: &[&str]| Directive {
+            block: Some(lines.iter().map(|line| directive(line)).collect()),
+            ..directive(head)
+        };
+        for map in [
+            map("map $request_method $refused", &["default 1", "GET 0", "HEAD 0"]),
+            map("map $uri $moved", &["/old /new", "~^/a/ /b"]),
+            map("map $http_user_agent $bot", &["default 0", "~bot 1"]),
+            map("map $remote_addr $inside", &["10.0.0.1 1"]),
+        ] {
+            assert!(maps.take(&map));
+        }
+        let read = |head: &str, act: &str| read_by(vec![conditional(head, act)], &maps, InTheClear::Always);
+        assert_eq!(read("if ($refused)", "return 405").0.only_methods, Some(vec!["GET".to_owned(), "HEAD".to_owned()]));
+        let (rulings, left) = read("if ($moved)", "return 301 $moved");
+        let found: Vec<_> = rulings.cases.iter().map(|case| (case.pattern.as_deref(), &case.ruling)).collect();
+        let to = |path: &str| answered(&format!("redirect = {{ to = \"{path}\", status = 301 }}"));
+        assert_eq!((found, left), (vec![(Some("(?i)^/old$"), &to("/new")), (Some("^/a/"), &to("/b"))], 0));
+        let (rulings, left) = read("if ($bot)", "return 403");
+        assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 0, 1));
+        let (rulings, left) = read("if ($inside = 1)", "return 403");
+        assert_eq!((rulings.rest, left), (Some(Ruling::Closed), 1));
+        let (rulings, left) = read("if ($refused = 2)", "return 403");
+        assert_eq!((rulings.rest, left), (None, 0));
     }
 
     #[test]

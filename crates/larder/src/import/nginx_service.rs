@@ -8,6 +8,7 @@ use proxy::settings::PathPattern;
 use crate::config::may_be_set_in_requests;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_maps::{is_named_in, with_value};
 use crate::import::nginx_order::{Kind, LocationOrder, Matcher};
 use crate::import::nginx_upstream::ProxyLevel;
 
@@ -257,7 +258,7 @@ pub fn hidden_from(proxy: &ProxyLevel, findings: &mut Findings) -> Option<Vec<St
 pub fn line(origin: &str, target: &str, hidden: Vec<String>, words: &[ServiceWord], proxy: &ProxyLevel) -> String {
     let mut copied = hidden;
     for line in proxy.headers() {
-        for word in words.iter().filter(|word| uses(line.argument(1), &word.variable)) {
+        for word in words.iter().filter(|word| is_named_in(line.argument(1), &word.variable)) {
             copied.push(word.field.clone());
             // Also where it is called otherwise, in whatever spelling its reader takes for the same.
             copied.extend(is_copied(line.argument(0)).then(|| line.argument(0).to_owned()));
@@ -270,30 +271,10 @@ pub fn line(origin: &str, target: &str, hidden: Vec<String>, words: &[ServiceWor
     format!("auth_request = {{ origin = {}, path = {}{copy} }}", quoted(origin), quoted(target))
 }
 
-/// Is this variable in a value, and not only the beginning of another's name?
-fn uses(value: &str, variable: &str) -> bool {
-    value.match_indices(variable).any(|(at, _)| {
-        let behind = value.as_bytes().get(at + variable.len());
-        !behind.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-    })
-}
-
 /// A value with the service's fields in place of the variables that have them.
 pub fn said_by(value: &str, words: &[ServiceWord]) -> String {
-    let mut out = String::new();
-    let mut rest = value;
-    while let Some(at) = rest.find('$') {
-        let end = rest[at + 1..]
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .map_or(rest.len(), |end| at + 1 + end);
-        out.push_str(&rest[..at]);
-        match words.iter().find(|word| word.variable == rest[at..end]) {
-            Some(word) => out.push_str(&format!("$http_{}", word.field.replace('-', "_"))),
-            None => out.push_str(&rest[at..end]),
-        }
-        rest = &rest[end..];
-    }
-    out + rest
+    let field = |word: &ServiceWord| format!("$http_{}", word.field.replace('-', "_"));
+    words.iter().fold(value.to_owned(), |value, word| with_value(&value, &word.variable, &field(word)))
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
 use crate::import::nginx_limits::LimitZones;
+use crate::import::nginx_listens::InTheClear;
+use crate::import::nginx_maps::{self, Maps};
 use crate::import::nginx_memcached::{Pass, Upstreams};
 use crate::import::nginx_order::{LocationOrder, Matcher, Spot};
 use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
@@ -22,6 +24,8 @@ pub struct Tree<'a> {
     pub origins: &'a mut Origins,
     pub upstreams: &'a Upstreams,
     pub zones: &'a LimitZones,
+    pub maps: &'a Maps,
+    pub clear: InTheClear,
     /// Where names of files begin, and where those of the configuration itself do.
     pub prefix: &'a Path,
     pub folder: &'a Path,
@@ -93,11 +97,23 @@ pub fn origin_line(name: &str) -> String {
 }
 
 impl<'a> Tree<'a> {
+    /// What is known of all levels.
+    fn ruling_scope(&self) -> RulingScope<'a> {
+        RulingScope {
+            has_groups: false,
+            asks_origin: false,
+            server_name: "",
+            default_type: "",
+            maps: self.maps,
+            clear: self.clear,
+        }
+    }
+
     /// What a server's own rewriting makes of all requests.
     pub fn rulings(&mut self) -> Rulings {
         let level = self.level.clone();
         let (server_name, default_type) = (self.server_name, level.default_type());
-        let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type };
+        let scope = RulingScope { server_name, default_type, ..self.ruling_scope() };
         nginx_rulings::read(self.server, &scope, self.findings)
     }
 
@@ -125,8 +141,8 @@ impl<'a> Tree<'a> {
         let asks_origin = block.children().iter().any(|child| child.name == "proxy_pass");
         let scope_level = level.clone();
         let (has_groups, name) = (spot.has_own_groups(), self.server_name);
-        let scope =
-            RulingScope { has_groups, asks_origin, server_name: name, default_type: scope_level.default_type() };
+        let default_type = scope_level.default_type();
+        let scope = RulingScope { has_groups, asks_origin, server_name: name, default_type, ..self.ruling_scope() };
         let rulings = nginx_rulings::read(block, &scope, self.findings);
         let mut access = Vec::new();
         let answer = self.answer(&spot, block, &level, &rulings, &mut access);
@@ -312,7 +328,7 @@ impl<'a> Tree<'a> {
     fn named_origin(&mut self, block: &Directive, level: &Level, access: &mut Vec<String>) -> Option<String> {
         let pass = block.children().iter().find(|child| child.name == "proxy_pass")?;
         let own = self.level_of(block, None).within(level);
-        let scope = RulingScope { has_groups: false, asks_origin: true, server_name: "", default_type: "" };
+        let scope = RulingScope { asks_origin: true, ..self.ruling_scope() };
         let rulings = nginx_rulings::read(block, &scope, self.findings);
         if own.is_guarded() || rulings.rest.is_some() || !rulings.cases.is_empty() {
             return None;
@@ -351,7 +367,7 @@ impl<'a> Tree<'a> {
                 Runs::OfRoot { .. } => None,
             };
         }
-        let scope = RulingScope { has_groups: false, asks_origin: false, server_name: "", default_type: "" };
+        let scope = self.ruling_scope();
         let Rulings { cases, rest, .. } = nginx_rulings::read(block, &scope, self.findings);
         let script = |ruling| match ruling {
             Ruling::Script(script) => Some((script, None)),
@@ -370,6 +386,9 @@ impl<'a> Tree<'a> {
             known.insert(set.argument(0), value);
         }
         let mut pass = pass.clone();
+        for (name, text) in self.maps.constants() {
+            pass.arguments.iter_mut().for_each(|word| *word = nginx_maps::with_value(word, name, text));
+        }
         for word in &mut pass.arguments {
             // The longest name first: `$app_port` is not `$app` with more behind it.
             for (name, value) in known.iter().rev() {
@@ -389,10 +408,10 @@ impl<'a> Tree<'a> {
             AnsweredBy::Closed | AnsweredBy::ToTls => return words,
             AnsweredBy::Asks(_) | AnsweredBy::AsksElsewhere(..) if answer.asks_others() => {
                 words.extend(level.proxy.route_lines(&level.service.words(), self.findings));
-                words.extend(level.caching.route_lines(self.others_store, self.findings));
+                words.extend(level.caching.route_lines(self.others_store, self.maps, self.findings));
             }
             AnsweredBy::Scripts(_) | AnsweredBy::Script(_) => {
-                words.extend(level.caching.route_lines(self.others_store, self.findings));
+                words.extend(level.caching.route_lines(self.others_store, self.maps, self.findings));
             }
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! What `larder import` makes of nginx's guards that ask somebody or count: `auth_request` and `limit_conn`, beside the real nginx with
-//! the same configuration, the same service and the same application.
+//! What `larder import` makes of nginx's guards that ask somebody or count, `auth_request` and `limit_conn`, and of what a `map` decides,
+//! beside the real nginx with the same configuration, the same service and the same applications.
 
 #[cfg(test)]
 mod tests {
@@ -123,7 +123,8 @@ mod tests {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(PATIENCE_MS))).unwrap();
         let (line, fields) = request.split_once('|').unwrap_or((request, "X-None: 1"));
-        write!(stream, "{line} HTTP/1.1\r\nHost: asked.test\r\n{fields}\r\nConnection: close\r\n\r\n").unwrap();
+        let host = if fields.starts_with("Host: ") { "" } else { "Host: asked.test\r\n" };
+        write!(stream, "{line} HTTP/1.1\r\n{host}{fields}\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").expect("a whole head");
@@ -230,6 +231,56 @@ mod tests {
                 let is_let_in = |_| ask(address, &format!("GET {path}/c")).0 == "200";
                 assert!((0..100).any(is_let_in), "{path}");
             }
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    /// Hosts that lead to applications of their own, methods that are refused, paths that have moved, and a text.
+    #[test]
+    fn what_maps_decide_is_decided_by_routes() {
+        let folder = folder("maps");
+        let named = |name: &'static str| {
+            server(move |head| {
+                let body = format!("{name} {}", head.split(" HTTP/").next().unwrap_or_default());
+                let length = body.len();
+                let body = if head.starts_with("HEAD ") { String::new() } else { body };
+                format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n{body}")
+            })
+        };
+        let (one, two) = (named("one"), named("two"));
+        let text = "
+            map $host $app { default ONE; b.test TWO; elsewhere.test TWO; }
+            map $request_method $refused { default 1; GET 0; HEAD 0; }
+            map $uri $moved { /old /new; ~^/gone/ /here; }
+            map $host $always { default ONE; }
+            server { listen ADDRESS; server_name asked.test b.test;
+                if ($moved) { return 301 $moved; }
+                location / { proxy_pass http://$app; }
+                location /read/ { if ($refused) { return 405; } proxy_pass http://$always; } }
+            server { listen ADDRESS; server_name elsewhere.test; location / { return 204; } } }";
+        let text = text.replace("ONE", &one.to_string()).replace("TWO", &two.to_string());
+        let (_nginx, _larder, theirs, ours) = start(&folder, &text);
+        for request in [
+            "GET /a",
+            "GET /a|Host: b.test",
+            "GET /a|Host: B.TEST",
+            "GET /a|Host: unknown.test",
+            "GET /a|Host: elsewhere.test",
+            "POST /a|Host: b.test\r\nContent-Length: 0",
+            "GET /read/a",
+            "HEAD /read/a",
+            "GET /read/a|Host: b.test",
+            "POST /read/a|Content-Length: 0",
+            "DELETE /read/a|Host: b.test",
+            "GET /old",
+            "GET /OLD|Host: b.test",
+            "GET /old/a",
+            "GET /gone/a?b",
+        ] {
+            let (of_nginx, of_larder) = (ask(theirs, request), ask(ours, request));
+            // A method that is refused is so by 403 in closed paths.
+            let is_closed = of_nginx.0 == "405" && of_larder.0 == "403";
+            assert!(of_nginx.0 == of_larder.0 || is_closed, "{request}: {of_nginx:?} {of_larder:?}");
+            assert!(of_nginx.0 != "200" || of_nginx.1 == of_larder.1, "{request}: {of_nginx:?} {of_larder:?}");
         }
         let _ = std::fs::remove_dir_all(&folder);
     }

@@ -447,6 +447,53 @@ http {
         let _ = std::fs::remove_dir_all(&folder);
     }
 
+    /// What nginx shows by TLS alone is not shown in the clear: neither where larder has its certificate, nor where it has not.
+    #[test]
+    fn what_is_led_from_the_clear_to_tls_is_not_shown_in_the_clear() {
+        let folder = folder("clear");
+        let check = |inside: &str, code, wanted: &[&str], unwanted: &[&str]| {
+            check_server(&folder, inside, (code, wanted, unwanted))
+        };
+        let both = "listen 80; listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key;";
+        let led = "if ($scheme = http) { return 301 https://$host$request_uri; }";
+        let to_tls = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
+        // Nobody could be asked for it by TLS.
+        check(&format!("{both} {led}"), 1, &[to_tls], &["root = ", "mode = "]);
+        check(&format!("{both} location /a/ {{ {led} }}"), 1, &[to_tls, "root = "], &["mode = "]);
+        let ours = free_address();
+        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
+        check(&format!("{both} {led}"), 1, &[to_tls], &[]);
+        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
+        let larder = larder.arg(folder.join("out.toml")).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+        let _larder = Running(larder.unwrap());
+        wait_until_it_listens(ours);
+        let answer = ask(ours, "GET /a?b HTTP/1.1\r\nHost: a.test");
+        assert_eq!((answer.status, &*answer.fields["location"]), (301, "https://a.test/a?b"));
+        // With a certificate the listener leads, and the site is shown by TLS.
+        let mut openssl = Command::new("openssl");
+        openssl.current_dir(&folder).args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+        ]);
+        openssl.args(["-nodes", "-days", "2", "-subj", "/CN=a.test", "-keyout", "a.key", "-out", "a.pem"]);
+        assert!(openssl.output().expect("openssl is installed").status.success());
+        let mode = "address = \"*:80\"\nmode = \"redirect\"";
+        check(&format!("{both} {led}"), 0, &[mode, "root = "], &["redirect = "]);
+        let (_, said, text) = imported(&folder, &format!("{both} location /a/ {{ {led} }}"));
+        assert!(text.contains(mode) && said.contains("in the clear all of the server is led"), "{said}\n{text}");
+        check(
+            &format!("{both} if ($scheme = https) {{ return 403; }}"),
+            0,
+            &["path = \"/\"\nclosed = true"],
+            &["root = "],
+        );
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
     /// Where one location answers in place of another, nginx asks both who may come in.
     #[test]
     fn guards_of_what_answers_in_place_of_another_hold() {
