@@ -369,7 +369,11 @@ impl ProxyRules<'_> {
             words.get(2).is_some_and(|word| word == "-m") && words.get(3).is_some_and(|word| word == "beg");
         let pattern = if by_beginning { format!("{name}*") } else { name.clone() };
         let is_plain = action != "del-header" || words.len() == 2 || by_beginning;
-        if !may_be_set_in_requests(&name) || !is_plain {
+        if !may_be_set_in_requests(&name) {
+            self.findings.leave(&said(line), "a field that larder writes by itself, or hands on as it is");
+            return Ok(());
+        }
+        if !is_plain {
             self.findings.leave(&said(line), CLOSED_BY_ACTION);
             return self.divide(line, condition, |branch, _| branch.close(line));
         }

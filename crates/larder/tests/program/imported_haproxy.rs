@@ -118,6 +118,8 @@ frontend web
   bind A1
   acl office src 127.0.0.2 10.0.0.0/8
   acl admin path_beg /admin
+  tcp-request content accept
+  tcp-request connection reject if { src 127.0.0.4 }
   http-request deny if { src 127.0.0.3 }
   http-request deny deny_status 404 if { path_sub .git } or { path_end .bak ~ }
   http-request deny if admin !office
@@ -149,7 +151,7 @@ backend intern
             "/app-closed",
             "/slow",
         ] {
-            for from in ["127.0.0.1", "127.0.0.2", "127.0.0.3"] {
+            for from in ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"] {
                 beside.check("A1", path, &["--interface", from], Same);
             }
         }
@@ -265,6 +267,7 @@ frontend web
   http-request set-header X-T-Api 1 if { path_beg /api }
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
   http-request set-header X-T-Dollar $5%%
+  http-request del-header Keep-Alive
   http-request set-header Host fixed.test if { path_beg /fixed }
   http-response set-header X-R-Frame DENY
   http-response del-header X-R-Origin
