@@ -1,13 +1,30 @@
 //! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. What is
-//! nginx's goes to `import_nginx.rs`, what is squid's to `import_squid.rs`.
+//! nginx's goes to `import_nginx.rs`, what is HAProxy's to `import_haproxy.rs`, what is squid's to `import_squid.rs`.
 //!
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
 //! exit code 0 means a file that can be used.
 
+mod decided_routes;
+mod haproxy_acls;
+mod haproxy_backends;
+mod haproxy_binds;
+mod haproxy_conditions;
+mod haproxy_conf;
+mod haproxy_keywords;
+mod haproxy_proxies;
+mod haproxy_rates;
+mod haproxy_redirects;
+mod haproxy_rules;
+mod haproxy_servers;
+mod haproxy_texts;
+mod haproxy_times;
+mod haproxy_users;
 mod import_findings;
 mod import_flags;
+mod import_haproxy;
 mod import_nginx;
 mod import_squid;
+mod imported_fields;
 mod imported_toml;
 mod include_pattern;
 mod nginx_access;
@@ -29,6 +46,8 @@ mod nginx_times;
 mod nginx_tree;
 mod nginx_types;
 mod nginx_upstream;
+mod path_tests;
+mod request_cells;
 mod squid_access;
 mod squid_conf;
 mod squid_peers;
@@ -48,7 +67,9 @@ use crate::check_vcl::{Disk, diagnostic_row, read_vcl};
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
     if let Ok(bytes) = read_vcl(&flags.file)
-        && let Some(code) = import_nginx::import(flags, &bytes).or_else(|| import_squid::import(flags, &bytes))
+        && let Some(code) = import_nginx::import(flags, &bytes)
+            .or_else(|| import_haproxy::import(flags, &bytes))
+            .or_else(|| import_squid::import(flags, &bytes))
     {
         return code;
     }

@@ -76,8 +76,12 @@ mod http2_nginx;
 mod http2_origins;
 #[path = "program/http2_site.rs"]
 mod http2_site;
+#[path = "program/imported_beside.rs"]
+mod imported_beside;
 #[path = "program/imported_guards.rs"]
 mod imported_guards;
+#[path = "program/imported_haproxy.rs"]
+mod imported_haproxy;
 #[path = "program/imported_memcached.rs"]
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]

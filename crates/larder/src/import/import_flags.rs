@@ -6,7 +6,8 @@ use clap::Args;
 
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
-    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf or squid.conf, of which larder.toml is made
+    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, haproxy.cfg or squid.conf, of which
+    /// larder.toml is made
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 

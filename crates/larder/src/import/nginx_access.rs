@@ -190,7 +190,7 @@ impl AccessRules {
     }
 }
 
-fn is_network(text: &str) -> bool {
+pub fn is_network(text: &str) -> bool {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     let Ok(address) = address.parse::<std::net::IpAddr>() else { return false };
     bits.is_none_or(|bits| bits.parse().is_ok_and(|bits: u8| bits <= if address.is_ipv4() { 32 } else { 128 }))
