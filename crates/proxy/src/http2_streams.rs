@@ -388,7 +388,7 @@ impl Stream {
     }
 
     fn needs_window(&self) -> bool {
-        matches!(self.queue.front(), Some(Queued::Data { bytes, .. }) if !bytes.is_empty())
+        matches!(self.queue.front(), Some(Queued::Data { .. })) && self.next_frame(0).is_none()
     }
 
     /// Frames heads, and behind them one frame of data.

@@ -89,7 +89,6 @@ fn rate_limit(section: &Section<'_>, node: Node<'_>) -> Option<RateWords> {
     Some(RateWords { rate: rate_with(requests?, per, burst), by, status: status.unwrap_or(TOO_MANY_REQUESTS) })
 }
 
-/// Without a word on it as many may come at once as in the whole time, or in a second where that is longer.
 /// The status of a refusal.
 pub fn error_status(node: Node<'_>) -> Result<u16, Complaint> {
     let status = whole::<u16>(node)?;
@@ -99,6 +98,7 @@ pub fn error_status(node: Node<'_>) -> Result<u16, Complaint> {
         .ok_or_else(|| Complaint::new(node.span(), format!("{status} is no error"), "must be 400 to 599"))
 }
 
+/// Without a word on it as many may come at once as in the whole time, or in a second where that is longer.
 fn rate_with(requests: u64, per: Duration, burst: Option<u32>) -> Rate {
     let per_us = u64::try_from(per.as_micros()).unwrap_or(u64::MAX).max(1);
     let period_us = (per_us / requests).max(1);

@@ -16,7 +16,7 @@ use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
 use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_listens::{InTheClear, Listens, ServerListens};
-use crate::import::nginx_maps::Maps;
+use crate::import::nginx_maps::{self, Maps};
 use crate::import::nginx_memcached::Upstreams;
 use crate::import::nginx_order::Matcher;
 use crate::import::nginx_routes;
@@ -188,9 +188,11 @@ impl Import {
         // Where none says that it is for all names, the first one is.
         let is_default = |site: &Site<'_>| is_answered(site) && site.listens.is_default;
         let first = sites.iter().position(is_default).or(sites.iter().position(is_answered));
+        let wide = |name: &&String| name.starts_with(['*', '.']);
+        let wide_names: Vec<&String> = sites.iter().flat_map(|site| &site.names).filter(wide).collect();
         for (at, site) in sites.iter().enumerate() {
             match is_answered(site) {
-                true => self.server(site, Some(at) == first, &upstreams),
+                true => self.server(site, Some(at) == first, &upstreams, &wide_names),
                 false => {
                     self.listens.leads_to_tls(&site.listens);
                     match site.leads_each_name_to_itself() {
@@ -305,7 +307,7 @@ impl Import {
         Site { server, level: level.within(http), listens, clear, names }
     }
 
-    fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams) {
+    fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams, wide_names: &[&String]) {
         let (server, is_default) = (site.server, is_first || site.listens.is_default);
         let listens_here = self.listens.listens_with_the_first(server, &site.listens, &self.folder, &mut self.findings);
         let mut hosts = match is_default && listens_here {
@@ -338,9 +340,24 @@ impl Import {
         if !self.made.keep_one_of(&mut hosts, is_for_all, &routes, server, &mut self.findings) {
             return;
         }
-        for mut route in routes {
+        // What is for all names is for its own first: another server's `*.NAME` would have them.
+        let mut own = match is_for_all {
+            true => self.hosts(server, &site.names),
+            false => Vec::new(),
+        };
+        own.retain(|host| wide_names.iter().any(|name| nginx_maps::covers(name, host)));
+        if !own.is_empty() && self.made.keep_one_of(&mut own, false, &routes, server, &mut self.findings) {
+            self.add(&routes, &own);
+        }
+        self.add(&routes, &hosts);
+    }
+
+    /// Those that name no host by themselves are for these.
+    fn add(&mut self, routes: &[Route], hosts: &[String]) {
+        for route in routes {
+            let mut route = route.clone();
             if route.hosts.is_empty() {
-                route.hosts = hosts.clone();
+                route.hosts = hosts.to_vec();
             }
             self.made.add(route);
         }

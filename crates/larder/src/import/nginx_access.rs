@@ -24,6 +24,8 @@ pub struct AccessLevel {
     limits: LimitLevel,
     satisfies_any: Option<bool>,
     body_bytes_max: Option<u64>,
+    /// Who asks is said by a field, and not by where the connection comes from.
+    is_told_who_asks: bool,
 }
 
 impl AccessLevel {
@@ -35,6 +37,7 @@ impl AccessLevel {
             limits: self.limits.within(&outer.limits),
             satisfies_any: self.satisfies_any.or(outer.satisfies_any),
             body_bytes_max: self.body_bytes_max.or(outer.body_bytes_max),
+            is_told_who_asks: self.is_told_who_asks || outer.is_told_who_asks,
         }
     }
 
@@ -52,6 +55,15 @@ impl AccessLevel {
             _ => return self.limits.take(directive, findings),
         }
         true
+    }
+
+    /// Looks at what makes clients of others' words, wherever it stands. Who takes it in is another's affair.
+    pub fn look_at(&mut self, directive: &Directive) {
+        self.is_told_who_asks |= matches!(directive.name.as_str(), "set_real_ip_from" | "real_ip_header");
+    }
+
+    pub fn is_told_who_asks(&self) -> bool {
+        self.is_told_who_asks
     }
 
     /// Of request bodies; `None`: no limit.
@@ -77,6 +89,13 @@ impl AccessLevel {
             rules.first().iter().for_each(|rule| {
                 findings
                     .leave(rule, "closed: larder cannot let in some by network and others by password (satisfy any)");
+            });
+            return None;
+        }
+        if let (Some(rules), true) = (&self.rules, self.is_told_who_asks) {
+            rules.first().iter().for_each(|rule| {
+                findings
+                    .leave(rule, "closed: nginx is told by a field who asks; say trusted_proxies, and allow or deny");
             });
             return None;
         }

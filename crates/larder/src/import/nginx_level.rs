@@ -173,6 +173,8 @@ impl Level {
 
     /// Takes a directive in that may stand at any level. False: it is another one.
     pub fn take(&mut self, directive: &Directive, prefix: &Path, findings: &mut Findings) -> bool {
+        self.service.look_at(directive);
+        self.access.look_at(directive);
         if self.types.take(directive)
             || self.access.take(directive, findings)
             || self.fields.take(directive, findings)

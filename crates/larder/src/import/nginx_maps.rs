@@ -23,6 +23,8 @@ enum Key {
     /// Of any case.
     Text(String),
     Regex(String),
+    /// Something that is neither, and that nobody here compares.
+    Pattern,
 }
 
 /// For which requests a variable has values that are looked for.
@@ -71,6 +73,8 @@ impl Maps {
                                 map.entries.push((Key::Text(rest.to_owned()), value.clone()));
                                 map.entries.push((Key::Text(format!("*.{rest}")), value));
                             }
+                            // Without `hostnames` a text that no host is.
+                            None if !has_hostnames && text.contains('*') => map.entries.push((Key::Pattern, value)),
                             None => map.entries.push((Key::Text(text), value)),
                         }
                     }
@@ -125,6 +129,19 @@ impl Maps {
         if regexes.clone().any(|(at, (_, value))| at > first_other && is_wanted(value)) {
             return None;
         }
+        // One more exact that is not wanted takes some from a `*.NAME` that is.
+        let wanted_texts = map.entries.iter().filter_map(|(key, value)| match key {
+            Key::Text(text) if is_wanted(value) && text.starts_with("*.") => Some(text),
+            _ => None,
+        });
+        let is_excepted = |wide: &String| {
+            map.entries
+                .iter()
+                .any(|(key, value)| matches!(key, Key::Text(text) if !is_wanted(value) && covers(wide, text)))
+        };
+        if wanted_texts.into_iter().any(is_excepted) {
+            return None;
+        }
         let wanted = map.entries.iter().filter(|(_, value)| is_wanted(value));
         let cases: Option<Vec<_>> = wanted.map(|(key, value)| Some((map.case(key)?, value.clone()))).collect();
         cases.map(MapTest::For)
@@ -140,13 +157,30 @@ impl Maps {
                 found.push((*server).clone());
                 continue;
             };
+            let is_all = names_of(server).all(|name| name == "_");
+            let is_unclear = |name: &&String| name.starts_with('~') || name.ends_with('*');
+            let has_wide = map.entries.iter().any(|(key, _)| matches!(key, Key::Text(host) if host.starts_with("*.")));
+            // Whose a host is must be known: what asks by the variable is closed then.
+            if names.iter().any(is_unclear) || has_wide && !is_all {
+                found.push((*server).clone());
+                continue;
+            }
+            let others: Vec<&String> = servers
+                .iter()
+                .filter(|other| !std::ptr::eq(**other, *server))
+                .flat_map(|other| names_of(other))
+                .collect();
             let is_own = |host: &&String| {
                 let is_named = names_of(server).any(|name| covers(name, host));
-                is_named || names_of(server).all(|name| name == "_") && !names.iter().any(|name| covers(name, host))
+                let is_of_other = |name: &&String| match is_named {
+                    true => name.eq_ignore_ascii_case(host),
+                    false => covers(name, host),
+                };
+                (is_named || is_all) && !others.iter().any(is_of_other)
             };
             let texts = map.entries.iter().filter_map(|(key, value)| match key {
                 Key::Text(host) => Some((host, value)),
-                Key::Regex(_) => None,
+                Key::Regex(_) | Key::Pattern => None,
             });
             let parts: Vec<(&String, &String)> = texts.filter(|(host, _)| is_own(host)).collect();
             let mut rest = with_text(server, variable, &map.default);
@@ -179,7 +213,7 @@ impl Map {
             ("$request_method", Key::Text(method)) => Some(MapCase::Method(method.to_uppercase())),
             ("$uri" | "$document_uri", Key::Text(path)) => Some(MapCase::Path(format!("(?i)^{}$", escaped(path)))),
             ("$uri" | "$document_uri", Key::Regex(regex)) => Some(MapCase::Path(regex.clone())),
-            ("$host" | "$http_host", Key::Text(host)) if !host.is_empty() => Some(MapCase::Host(host.clone())),
+            ("$host", Key::Text(host)) if !host.is_empty() => Some(MapCase::Host(host.clone())),
             _ => None,
         }
     }
@@ -201,7 +235,8 @@ impl Map {
             let is_host = matches!(key, Key::Text(host) if !host.is_empty() && !host.ends_with('*'));
             is_host && !value.contains('$')
         };
-        matches!(self.source.as_str(), "$host" | "$http_host")
+        // A port may stand in $http_host.
+        self.source == "$host"
             && !self.entries.is_empty()
             && !self.default.contains('$')
             && self.entries.iter().all(is_plain)
@@ -213,7 +248,7 @@ fn names_of(server: &Directive) -> impl Iterator<Item = &String> {
 }
 
 /// Is this host one of a name's?
-fn covers(name: &str, host: &str) -> bool {
+pub fn covers(name: &str, host: &str) -> bool {
     let (name, beneath) = match (name.strip_prefix("*."), name.strip_prefix('.')) {
         (Some(rest), _) => (rest, true),
         (None, Some(rest)) => (rest, true),

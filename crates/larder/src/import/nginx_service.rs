@@ -18,6 +18,8 @@ pub struct ServiceLevel {
     asked: Option<Directive>,
     /// `auth_request_set`: inherited all together or not at all.
     sets: Option<Vec<Directive>>,
+    /// Questions have another method, body or fields than the request.
+    is_asked_otherwise: bool,
 }
 
 /// A variable that has a field of the service's answer, and that field's name.
@@ -70,7 +72,7 @@ const OF_QUESTIONS_BEGINNINGS: [&str; 9] = [
 ];
 
 /// Fields that larder tells a service, and the values that mean the same.
-const TOLD: [(&str, &[&str]); 12] = [
+const TOLD: [(&str, &[&str]); 13] = [
     ("x-original-uri", &["$request_uri"]),
     ("x-original-method", &["$request_method"]),
     (
@@ -86,6 +88,7 @@ const TOLD: [(&str, &[&str]); 12] = [
     ("x-forwarded-for", &["$remote_addr", "$proxy_add_x_forwarded_for"]),
     ("x-forwarded-proto", &["$scheme", "https"]),
     ("x-forwarded-host", &["$host", "$http_host"]),
+    ("x-real-ip", &["$remote_addr"]),
     ("host", &["$host", "$http_host", "$proxy_host"]),
     // The question has no body, and a connection of its own.
     ("content-length", &[""]),
@@ -94,8 +97,7 @@ const TOLD: [(&str, &[&str]); 12] = [
 ];
 
 /// Fields that say once more what larder tells a service otherwise, or where its own pages lead.
-const TOLD_OTHERWISE: [(&str, &[&str]); 7] = [
-    ("x-real-ip", &["$remote_addr"]),
+const TOLD_OTHERWISE: [(&str, &[&str]); 6] = [
     ("x-scheme", &["$scheme"]),
     ("x-forwarded-scheme", &["$scheme"]),
     ("x-forwarded-ssl", &["on"]),
@@ -109,6 +111,7 @@ impl ServiceLevel {
         ServiceLevel {
             asked: self.asked.or_else(|| outer.asked.clone()),
             sets: self.sets.or_else(|| outer.sets.clone()),
+            is_asked_otherwise: self.is_asked_otherwise || outer.is_asked_otherwise,
         }
     }
 
@@ -120,6 +123,17 @@ impl ServiceLevel {
             _ => return false,
         }
         true
+    }
+
+    /// Looks at what changes questions, wherever it stands. Who takes it in is another's affair.
+    pub fn look_at(&mut self, directive: &Directive) {
+        let name = directive.name.as_str();
+        self.is_asked_otherwise |= matches!(name, "proxy_method" | "proxy_set_body")
+            || name == "proxy_pass_request_headers" && directive.argument(0) == "off";
+    }
+
+    pub fn is_asked_otherwise(&self) -> bool {
+        self.is_asked_otherwise
     }
 
     /// The line that says which service is asked, if one is.

@@ -268,7 +268,10 @@ impl<'a> Tree<'a> {
             let path = question.beginning().filter(|_| Some(block) == question.blocks.last());
             own = self.level_of(block, path).within(&own);
         }
-        let written = question.pass().filter(|_| !own.proxy.intercepts_errors())?;
+        if own.proxy.intercepts_errors() || own.service.is_asked_otherwise() || level.access.is_told_who_asks() {
+            return None;
+        }
+        let written = question.pass()?;
         let hidden = nginx_service::hidden_from(&own.proxy, self.findings)?;
         let pass = self.with_constants(written, question.blocks.last()?);
         if pass.argument(0).ends_with("$request_uri") {
@@ -317,17 +320,23 @@ impl<'a> Tree<'a> {
         if let Some(named) = level.named.as_deref() {
             let block =
                 self.server.children().iter().find(|child| child.name == "location" && child.argument(0) == named);
-            if let Some(origin) = block.and_then(|block| self.named_origin(block, level, access)) {
+            if let Some(origin) = block.and_then(|block| self.named_origin(block, access)) {
                 return AnsweredBy::Asks(vec![origin_line(&origin)]);
             }
         }
         if level.hides_files() { AnsweredBy::Closed } else { AnsweredBy::Files }
     }
 
+    /// What holds in a location with a name: what its server says, and nothing of the location that leads to it.
+    fn named_level(&mut self, block: &Directive) -> Level {
+        let of_server = self.level.clone();
+        self.level_of(block, None).within(&of_server)
+    }
+
     /// Whom a location with a name asks over HTTP, if it does that. `access`: the lines of who may come in, which its own are put beside.
-    fn named_origin(&mut self, block: &Directive, level: &Level, access: &mut Vec<String>) -> Option<String> {
+    fn named_origin(&mut self, block: &Directive, access: &mut Vec<String>) -> Option<String> {
         let pass = block.children().iter().find(|child| child.name == "proxy_pass")?;
-        let own = self.level_of(block, None).within(level);
+        let own = self.named_level(block);
         let scope = RulingScope { asks_origin: true, ..self.ruling_scope() };
         let rulings = nginx_rulings::read(block, &scope, self.findings);
         if own.is_guarded() || rulings.rest.is_some() || !rulings.cases.is_empty() {
@@ -352,7 +361,7 @@ impl<'a> Tree<'a> {
         let named = level.named.as_deref()?;
         let is_it = |child: &&Directive| child.name == "location" && child.argument(0) == named;
         let block = self.server.children().iter().find(is_it)?;
-        let own = self.level_of(block, None).within(level);
+        let own = self.named_level(block);
         if own.is_guarded() {
             return None;
         }

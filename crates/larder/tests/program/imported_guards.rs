@@ -133,13 +133,20 @@ mod tests {
 
     /// Both servers with a configuration that is imported without a line that is left, and their addresses.
     fn start(folder: &Path, text: &str) -> (Running, Running, SocketAddr, SocketAddr) {
+        let (said, nginx, larder, addresses) = start_imported(folder, text);
+        assert!(!said.contains(": not carried over: "), "{said}");
+        (nginx, larder, addresses[0], addresses[1])
+    }
+
+    /// The same, with what the import said.
+    fn start_imported(folder: &Path, text: &str) -> (String, Running, Running, [SocketAddr; 2]) {
         let (theirs, ours) = (free_address(), free_address());
         let (conf, toml) = (folder.join("nginx.conf"), folder.join("larder.toml"));
         std::fs::write(&conf, format!("{AROUND}{}", text.replace("ADDRESS", &theirs.to_string()))).unwrap();
         let done =
             Command::new(env!("CARGO_BIN_EXE_larder")).args(["import", "-o"]).arg(&toml).arg(&conf).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success() && !said.contains(": not carried over: "), "{said}");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(toml.exists(), "{said}");
         let mut nginx = Command::new("nginx");
         nginx.arg("-p").arg(folder).arg("-c").arg(conf).stdin(Stdio::null()).stderr(Stdio::null());
         let nginx = Running(nginx.spawn().expect("nginx is installed"));
@@ -148,7 +155,7 @@ mod tests {
         let larder = Running(larder.arg(toml).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         wait_until_it_listens(theirs);
         wait_until_it_listens(ours);
-        (nginx, larder, theirs, ours)
+        (said, nginx, larder, [theirs, ours])
     }
 
     #[test]
@@ -283,5 +290,83 @@ mod tests {
             assert!(of_nginx.0 != "200" || of_nginx.1 == of_larder.1, "{request}: {of_nginx:?} {of_larder:?}");
         }
         let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// Whatever nginx refuses by another level, another name or another map is refused here, and nobody is led to another application.
+    #[test]
+    fn nobody_comes_in_by_another_level_or_another_name() {
+        let named = |name: &'static str| {
+            server(move |_| {
+                let length = name.len();
+                format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n{name}")
+            })
+        };
+        let (one, two) = (named("one"), named("two"));
+        let with_token = server(|head| {
+            let status = if value(head, "x-token").is_some() { "204 No Content" } else { "401 Unauthorized" };
+            format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n")
+        });
+        for (nth, (text, requests)) in [
+            (
+                "server { listen ADDRESS default_server; server_name www.asked.test;
+                    location / { proxy_pass http://ONE; } location /adm { deny all; } }
+                 server { listen ADDRESS; server_name *.asked.test; location / { proxy_pass http://TWO; } }",
+                &["GET /|Host: www.asked.test", "GET /adm|Host: www.asked.test", "GET /|Host: a.asked.test", "GET /|Host: b"][..],
+            ),
+            (
+                "server { listen ADDRESS; deny all;
+                    location /t/ { allow all; root site; try_files $uri @app; }
+                    location @app { proxy_pass http://TWO; } }",
+                &["GET /t/x", "GET /x"],
+            ),
+            (
+                "map $host $app { default ONE; a.x.test TWO; }
+                 server { listen ADDRESS default_server; server_name _; return 404; }
+                 server { listen ADDRESS; server_name *.x.test; location / { proxy_pass http://$app; } }
+                 server { listen ADDRESS; server_name a.x.test; location / { deny all; } location /p { proxy_pass http://ONE; } }",
+                &["GET /|Host: a.x.test", "GET /p|Host: a.x.test", "GET /|Host: b.x.test"],
+            ),
+            (
+                "map $host $app { default ONE; *.b.test TWO; }
+                 server { listen ADDRESS; server_name _; location / { proxy_pass http://$app; } }",
+                &["GET /|Host: x.b.test", "GET /|Host: c.test"],
+            ),
+            (
+                "map $http_host $app { default ONE; c.test TWO; }
+                 server { listen ADDRESS; server_name _; location / { proxy_pass http://$app; } }",
+                &["GET /|Host: c.test:8080", "GET /|Host: c.test"],
+            ),
+            (
+                "map $host $bad { hostnames; default 0; .bad.test 1; ok.bad.test 0; }
+                 server { listen ADDRESS; server_name _; if ($bad) { return 200 two; } location / { proxy_pass http://ONE; } }",
+                &["GET /|Host: ok.bad.test", "GET /|Host: x.bad.test"],
+            ),
+            (
+                "server { listen ADDRESS; proxy_pass_request_headers off;
+                    location = /q { internal; proxy_pass http://TOKEN; }
+                    location / { auth_request /q; proxy_pass http://ONE; } }",
+                &["GET /|X-Token: good", "GET /"],
+            ),
+            (
+                "server { listen ADDRESS; set_real_ip_from 127.0.0.0/8; real_ip_header X-Client;
+                    location / { allow 127.0.0.1; deny all; proxy_pass http://ONE; } }",
+                &["GET /|X-Client: 192.0.2.1"],
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let folder = folder(&format!("levels-{nth}"));
+            let text = format!("{text} }}").replace("ONE", &one.to_string()).replace("TWO", &two.to_string());
+            let text = text.replace("TOKEN", &with_token.to_string());
+            let (said, _nginx, _larder, addresses) = start_imported(&folder, &text);
+            for request in requests {
+                let [of_nginx, of_larder] = addresses.map(|address| ask(address, request));
+                let is_the_same = of_nginx.0 == of_larder.0 && (of_nginx.0 != "200" || of_nginx.1 == of_larder.1);
+                let is_closed = ["401", "403", "404"].contains(&&*of_larder.0);
+                assert!(is_the_same || is_closed, "{text}\n{request}: {of_nginx:?} {of_larder:?}\n{said}");
+            }
+            let _ = std::fs::remove_dir_all(&folder);
+        }
     }
 }

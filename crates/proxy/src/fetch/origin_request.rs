@@ -181,7 +181,8 @@ impl OriginRequest<'_> {
             if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
                 continue;
             }
-            if for_many && is_kept_from_shared_fetch(field.name) || !trusted && field.name == FieldName::XRealIp {
+            let is_told_anew = !trusted || matches!(self.purpose, Purpose::Question);
+            if for_many && is_kept_from_shared_fetch(field.name) || is_told_anew && field.name == FieldName::XRealIp {
                 continue;
             }
             if asks_codings.is_some() && IS_FOR_OUR_CODINGS.contains(&field.name) {
@@ -244,6 +245,9 @@ impl OriginRequest<'_> {
             None => out.field_of("X-Forwarded-Host", |out| request.authority.write_to(out)),
         }
         if matches!(self.purpose, Purpose::Question) {
+            if let Some(client) = self.client {
+                out.field_of("X-Real-IP", |out| message::write_address(out, client.ip));
+            }
             for (name, original) in [(&b"X-Forwarded-Uri"[..], ORIGINAL_URI), (b"X-Forwarded-Method", ORIGINAL_METHOD)]
             {
                 fields.get_all_named(original).for_each(|value| out.field(name, value));

@@ -100,13 +100,25 @@ pub(crate) fn keep_from_others(head: &mut AnswerHead) {
     if head.any_field(is_for_caches) {
         head.retain(|field| !is_for_caches(field));
     }
-    let is_kept = |field: &Field<'_>| {
-        field.name == FieldName::CacheControl
-            && list_members(field.value)
-                .any(|member| member.eq_ignore_ascii_case(b"private") || member.eq_ignore_ascii_case(b"no-store"))
-    };
-    if !head.any_field(is_kept) {
-        head.fields.push(FieldName::CacheControl, "private");
+    let is_one_of =
+        |member: &[u8], names: [&str; 2]| names.iter().any(|name| member.eq_ignore_ascii_case(name.as_bytes()));
+    let (mut said, mut is_kept) = (Vec::new(), false);
+    head.each_field(|name, value| {
+        if FieldName::classify(name) == FieldName::CacheControl {
+            for member in list_members(value) {
+                is_kept |= is_one_of(member, ["private", "no-store"]);
+                let name = member.split(|byte| *byte == b'=').next().unwrap_or_default();
+                if !is_one_of(name.trim_ascii(), ["public", "s-maxage"]) {
+                    said.extend_from_slice(member);
+                    said.extend_from_slice(b", ");
+                }
+            }
+        }
+    });
+    if !is_kept {
+        said.extend_from_slice(b"private");
+        head.retain(|field| field.name != FieldName::CacheControl);
+        head.fields.push(FieldName::CacheControl, said);
     }
 }
 

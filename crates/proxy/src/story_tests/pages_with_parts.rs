@@ -236,6 +236,24 @@ fn who_is_found_out_in_a_part_is_known_to_parts_of_that() {
 }
 
 #[test]
+fn a_page_whose_parts_know_its_user_is_for_no_cache_behind() {
+    let folder = TestFolder::new("parts-of-users");
+    write_users(&folder, &["ann"]);
+    let story = surrogate(|settings| {
+        let login = Some(Login { file: folder.path("users"), realm: "the house".to_owned() });
+        let access = RouteAccess { login, ..RouteAccess::default() };
+        settings.routes[0].rules = Arc::new(RouteRules { access, ..RouteRules::default() });
+    });
+    let lines = ["Cache-Control: public, max-age=60, s-maxage=600", ASKS];
+    story.origin([
+        answer(200, &lines, "<esi:include src=\"/own\"/>"),
+        answer(200, &["Cache-Control: no-store"], "ann's"),
+    ]);
+    let reply = story.get("/page", &[ANN]);
+    assert_eq!((reply.body(), reply.field("cache-control")), ("ann's", "max-age=60, private".to_owned()));
+}
+
+#[test]
 fn a_page_whose_parts_are_made_for_a_cookie_is_for_no_cache_behind() {
     let story = surrogate(|settings| settings.esi.passes_cookies = true);
     let part = || answer(200, &["Cache-Control: no-store"], "[p]");

@@ -165,7 +165,7 @@ fn what_is_the_same_for_all_is_stored_and_each_is_asked_about() {
     // A cache behind us would not ask.
     assert_eq!(
         (hit.field("cache-control"), hit.field("cdn-cache-control")),
-        ("public, max-age=60, private".into(), String::new())
+        ("max-age=60, private".into(), String::new())
     );
     story.origin([answer(401, &[], "")]);
     assert_eq!(story.get("/", &[]).status(), 401);

@@ -185,11 +185,13 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
     Step::Transmit(Box::new(outgoing))
 }
 
-/// May a part of the page be made for what its client has shown? Cookies and logins that its parts may have are in none of its own fields.
+/// May a part of the page be made for what its client has shown? Cookies and logins that its parts may have are in none of its own fields, and who is
+/// known to the page is known to parts that want the same login.
 fn hands_on_credentials(tx: &Transaction) -> bool {
     let (esi, came) = (&tx.site.settings.esi, tx.as_it_came().fields());
     matches!(tx.policy, Policy::Builtin)
-        && (esi.passes_cookies && came.contains(FieldName::Cookie)
+        && (tx.user.is_some()
+            || esi.passes_cookies && came.contains(FieldName::Cookie)
             || esi.passes_authorization && came.contains(FieldName::Authorization))
 }
 
