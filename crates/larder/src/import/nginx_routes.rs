@@ -114,7 +114,8 @@ impl<'a> RoutesOf<'_, 'a> {
     }
 
     fn case(&mut self, case: &CaseOf, matcher: Matcher, at: Option<usize>) -> Route {
-        let mut route = match self.ruled(&case.ruling, at) {
+        let is_sayable = !self.hides_others(case, at);
+        let mut route = match self.ruled(&case.ruling, at).filter(|_| is_sayable) {
             Some(lines) => Route::new(matcher, lines),
             None => Route::closed(matcher),
         };
@@ -123,6 +124,21 @@ impl<'a> RoutesOf<'_, 'a> {
             route.limit_methods(&case.methods);
         }
         route
+    }
+
+    /// A route of a host comes before all that name none: what a location shows one host alone would stand before the guards of locations
+    /// within it.
+    fn hides_others(&mut self, case: &CaseOf, at: Option<usize>) -> bool {
+        let (Some(at), Some(_), Ruling::Rewritten(_) | Ruling::Script(_)) = (at, &case.host, &case.ruling) else {
+            return false;
+        };
+        if let Some(block) = self.found[at].spot.blocks.last() {
+            self.tree.findings.leave(
+                block,
+                "closed for one host: what an `if` of a location shows it alone would hide other locations",
+            );
+        }
+        true
     }
 
     /// The lines of a route for a ruling on requests of a location, or of the server. `None`: closed.

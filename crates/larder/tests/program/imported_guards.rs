@@ -342,6 +342,12 @@ mod tests {
                 &["GET /|Host: ok.bad.test", "GET /|Host: x.bad.test"],
             ),
             (
+                "server { listen ADDRESS; server_name o.test q.test;
+                    location / { if ($host = q.test) { rewrite ^/(.*)$ /z break; } proxy_pass http://ONE; }
+                    location /adm { deny all; } location /l/ { proxy_pass http://TWO; } }",
+                &["GET /adm|Host: q.test", "GET /adm|Host: o.test", "GET /l/a|Host: q.test", "GET /|Host: o.test"],
+            ),
+            (
                 "server { listen ADDRESS; proxy_pass_request_headers off;
                     location = /q { internal; proxy_pass http://TOKEN; }
                     location / { auth_request /q; proxy_pass http://ONE; } }",
