@@ -29,6 +29,7 @@ mod imported_toml;
 mod include_pattern;
 mod nginx_access;
 mod nginx_caching;
+mod nginx_conditions;
 mod nginx_conf;
 mod nginx_fields;
 mod nginx_guards;

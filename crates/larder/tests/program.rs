@@ -170,6 +170,8 @@ mod tls_serving;
 mod tls_site;
 #[path = "program/tls_stapling.rs"]
 mod tls_stapling;
+#[path = "program/told_origin.rs"]
+mod told_origin;
 #[path = "program/vcl_operations.rs"]
 mod vcl_operations;
 #[path = "program/vcl_tools.rs"]

@@ -287,3 +287,26 @@ fn small_pieces_of_a_body_are_joined_to_frames_and_large_ones_are_cut() {
     assert_eq!(send(&[1, frame, 2], false), [format!("data 1 {frame} false"), "data 1 3 false".to_owned()]);
     assert_eq!(send(&[1, 2, 0], true), ["data 1 3 true"]);
 }
+
+/// A piece that needs no window is no reason to come to a stream again and again whose next one does.
+#[test]
+fn where_no_window_is_left_nothing_is_framed() {
+    let mut both = Both::new(10);
+    let id = both.streams.open(Method::Post, &[0x83, 0x86, 0x84, 0x01, 1, b't'], false).expect("there is room");
+    both.go().expect("a good request");
+    both.heard.clear();
+    let queue = |both: &Both, bytes: usize, is_last: bool| {
+        both.streams.queues.queue(id, Queued::Data { bytes: Bytes::from(vec![b'x'; bytes]), is_last });
+    };
+    while both.streams.queues.sendable(id) > 0 {
+        queue(&both, both.streams.queues.sendable(id), false);
+        both.streams.frame();
+    }
+    let framed = both.streams.framed.borrow().len();
+    queue(&both, 0, false);
+    queue(&both, 5, true);
+    both.streams.frame();
+    assert_eq!(both.streams.framed.borrow().len(), framed, "nobody takes it");
+    both.go().expect("good frames");
+    assert_eq!(both.heard.last().map(String::as_str), Some("data 1 5 true"));
+}

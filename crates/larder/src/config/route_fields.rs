@@ -40,7 +40,7 @@ const NOT_OF_ANSWERS: [&str; 10] = [
 ];
 
 /// By which an origin is told who asks; what a client or a route says of it is not sent on.
-const SENT_BY_US: [&str; 8] = [
+pub const SENT_BY_US: [&str; 8] = [
     "forwarded",
     "x-forwarded-for",
     "x-forwarded-host",

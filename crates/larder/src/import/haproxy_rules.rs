@@ -3,7 +3,7 @@
 //!
 //! A rule that keeps requests out, changes who is asked or is not known here closes what it may be about, if a route cannot say it.
 
-use crate::config::{may_be_set_in_answers, may_be_set_in_requests};
+use crate::config::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests};
 use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_conditions::{self, Met, NamedTests, RuleCondition};
 use crate::import::haproxy_conf::said;
@@ -37,18 +37,6 @@ const SAY_NOTHING: [&str; 13] = [
     "unset-var",
     "wait-for-body",
     "wait-for-handshake",
-];
-
-/// Fields that tell an origin who asks.
-const SAID_BY_LARDER: [&str; 8] = [
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-port",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "true-client-ip",
-    "x-client-ip",
 ];
 
 /// Paths in another spelling than they are meant.
@@ -350,7 +338,7 @@ impl ProxyRules<'_> {
     fn field(&mut self, line: &Directive, words: &[String], condition: &RuleCondition) -> Result<(), String> {
         let (action, name) = (words[0].as_str(), words.get(1).cloned().unwrap_or_default());
         let value = template(words.get(2).map(String::as_str).unwrap_or_default());
-        if SAID_BY_LARDER.contains(&name.to_lowercase().as_str()) {
+        if SENT_BY_US.contains(&name.to_lowercase().as_str()) {
             self.findings
                 .note(&said(line), "larder tells origins who asks by itself, and passes on no client's word on it");
             return Ok(());

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 use crate::import::import_findings::{self, Findings};
 use crate::import::import_flags::ImportFlags;
-use crate::import::imported_toml::{ImportedToml, Route};
+use crate::import::imported_toml::{ImportedToml, Route, own_routes};
+use crate::import::nginx_conditions;
 use crate::import::nginx_conf::{self, Directive};
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
@@ -219,7 +220,7 @@ impl Import {
 
     /// A server that listens both ways, and says something of what comes in the clear alone: all of that is led to TLS.
     fn lead_what_is_clear(&mut self, site: &Site<'_>) {
-        let said = nginx_rulings::says_of_the_clear(site.server);
+        let said = nginx_conditions::says_of_the_clear(site.server);
         if site.clear != InTheClear::CanBeLed || said.is_empty() {
             return;
         }
@@ -341,44 +342,35 @@ impl Import {
             return;
         }
         // What is for all names is for its own first: another server's `*.NAME` would have them.
-        let mut own = match is_for_all {
-            true => self.hosts(server, &site.names),
-            false => Vec::new(),
-        };
+        let mut own = if is_for_all { hosts_of(&site.names) } else { Vec::new() };
         own.retain(|host| wide_names.iter().any(|name| nginx_maps::covers(name, host)));
         if !own.is_empty() && self.made.keep_one_of(&mut own, false, &routes, server, &mut self.findings) {
-            self.add(&routes, &own);
+            own_routes(&routes, &own).for_each(|route| self.made.add(route));
+            return routes.into_iter().filter(|route| route.hosts.is_empty()).for_each(|route| self.made.add(route));
         }
-        self.add(&routes, &hosts);
-    }
-
-    /// Those that name no host by themselves are for these.
-    fn add(&mut self, routes: &[Route], hosts: &[String]) {
-        for route in routes {
-            let mut route = route.clone();
-            if route.hosts.is_empty() {
-                route.hosts = hosts.to_vec();
-            }
-            self.made.add(route);
-        }
+        own_routes(&routes, &hosts).for_each(|route| self.made.add(route));
     }
 
     fn hosts(&mut self, server: &Directive, names: &[String]) -> Vec<String> {
-        let mut hosts = Vec::new();
-        for name in names {
-            match name.as_str() {
-                "" | "_" => {}
-                name if name.starts_with('~') || name.ends_with('*') || name.contains('$') => {
-                    self.findings.leave(server, "a host cannot be a regex, nor end in a star");
-                }
-                name => match name.strip_prefix('.') {
-                    Some(rest) => hosts.extend([rest.to_lowercase(), format!("*.{}", rest.to_lowercase())]),
-                    None => hosts.push(name.to_lowercase()),
-                },
-            }
+        if names.iter().any(|name| is_no_host(name)) {
+            self.findings.leave(server, "a host cannot be a regex, nor end in a star");
         }
-        hosts
+        hosts_of(names)
     }
+}
+
+fn is_no_host(name: &str) -> bool {
+    name.starts_with('~') || name.ends_with('*') || name.contains('$')
+}
+
+fn hosts_of(names: &[String]) -> Vec<String> {
+    let names = names.iter().filter(|name| !matches!(name.as_str(), "" | "_") && !is_no_host(name));
+    names
+        .flat_map(|name| match name.strip_prefix('.') {
+            Some(rest) => vec![rest.to_lowercase(), format!("*.{}", rest.to_lowercase())],
+            None => vec![name.to_lowercase()],
+        })
+        .collect()
 }
 
 /// Does something in it store responses?
@@ -400,7 +392,7 @@ impl Site<'_> {
 
     /// Does it lead what comes in the clear to the same URL over TLS, all of it?
     fn leads_what_is_clear(&self) -> bool {
-        let said = nginx_rulings::says_of_the_clear(self.server);
+        let said = nginx_conditions::says_of_the_clear(self.server);
         let name = self.names.first().map_or("", String::as_str);
         let is_own = |said: &Directive| self.server.children().contains(said);
         self.clear == InTheClear::CanBeLed

@@ -97,6 +97,21 @@ impl Route {
     }
 }
 
+/// Routes of a server for its hosts. Those that name a host by themselves are for that one, and what stands at the same place behind them is not.
+pub fn own_routes(routes: &[Route], hosts: &[String]) -> impl Iterator<Item = Route> {
+    routes.iter().enumerate().filter_map(|(at, route)| {
+        if !route.hosts.is_empty() || hosts.is_empty() {
+            return Some(route.clone());
+        }
+        let takes = |before: &Route, host: &String| {
+            before.hosts.contains(host) && !before.has_methods() && before.matcher == route.matcher
+        };
+        let is_left = |host: &&String| !routes[..at].iter().any(|before| takes(before, host));
+        let left: Vec<String> = hosts.iter().filter(is_left).cloned().collect();
+        (!left.is_empty()).then(|| Route { hosts: left, ..route.clone() })
+    })
+}
+
 impl ImportedToml {
     /// Of two servers for one host one remains: the closed one, unless nginx would have led from it to TLS, else the first.
     /// `hosts`: those that are left to the new one, or none where it is for `all`. False: nothing is left to it.

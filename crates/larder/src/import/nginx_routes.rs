@@ -62,7 +62,6 @@ impl<'a> RoutesOf<'_, 'a> {
         let everything = Matcher::Path("/".to_owned());
         for case in &of_server.cases {
             let matcher = Matcher::Pattern(case.pattern.clone().unwrap_or_else(|| "^/".to_owned()));
-            let matcher = if case.host.is_some() { everything.clone() } else { matcher };
             routes.push(self.case(case, matcher, None));
         }
         match &of_server.rest {

@@ -6,6 +6,9 @@
 use proxy::settings::{FieldTemplate, PathPattern};
 
 use crate::import::import_findings::{Findings, quoted};
+use crate::import::nginx_conditions::{
+    act_of, asks_for_the_clear, condition_of, matches_everything, says_a_client_alone, with_case, words_of,
+};
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_listens::InTheClear;
 use crate::import::nginx_maps::{self, MapCase, MapTest, Maps};
@@ -60,24 +63,6 @@ pub struct RulingScope<'a> {
     pub clear: InTheClear,
 }
 
-/// What only says how requests that go on are treated.
-const HARMLESS: [&str; 14] = [
-    "set",
-    "break",
-    "add_header",
-    "expires",
-    "access_log",
-    "error_log",
-    "log_not_found",
-    "more_set_headers",
-    "etag",
-    "gzip",
-    "rewrite_log",
-    "limit_rate",
-    "tcp_nodelay",
-    "charset",
-];
-
 const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
 pub fn is_of_rewriting(directive: &Directive) -> bool {
@@ -100,36 +85,6 @@ pub fn read(block: &Directive, scope: &RulingScope<'_>, findings: &mut Findings)
         }
     }
     rulings
-}
-
-/// What a block says by `if` of requests in the clear alone, in it or within it.
-pub fn says_of_the_clear(block: &Directive) -> Vec<&Directive> {
-    let mut found = Vec::new();
-    for child in block.children() {
-        let acts = child.children().iter().any(|act| !HARMLESS.contains(&act.name.as_str()));
-        if child.name == "if" && acts && asks_for_the_clear(&condition_of(child)) == Some(true) {
-            found.push(child);
-        }
-        found.extend(says_of_the_clear(child));
-    }
-    found
-}
-
-/// Is it a condition that holds in the clear alone? `Some(false)`: by TLS alone.
-fn asks_for_the_clear(words: &[String]) -> Option<bool> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
-        ["$scheme", "=", "http"] | ["$scheme" | "$https", "!=", "https" | "on"] | ["$https" | "$ssl_protocol", "="] => {
-            Some(true)
-        }
-        ["$scheme" | "$https", "=", "https" | "on"] | ["$scheme", "!=", "http"] | ["$https" | "$ssl_protocol"] => {
-            Some(false)
-        }
-        ["$https" | "$ssl_protocol", "!="] => Some(false),
-        ["$server_port", "=", "80"] | ["$server_port", "!=", "443"] => Some(true),
-        ["$server_port", "=", "443"] | ["$server_port", "!=", "80"] => Some(false),
-        _ => None,
-    }
 }
 
 /// Does a level lead all of its requests to TLS, or those for some hosts and nobody else?
@@ -173,28 +128,23 @@ impl Rulings {
 
     /// `if (…) { … }`
     fn condition(&mut self, directive: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) {
-        let children = directive.children();
-        let Some(act) = children.iter().find(|child| !HARMLESS.contains(&child.name.as_str())) else {
+        let Some(act) = act_of(directive) else {
             return findings.leave(directive, "what it changes of requests that go on is not carried over");
         };
-        let words = condition_of(directive);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let condition = condition_of(directive);
+        let words: Vec<&str> = condition.iter().map(String::as_str).collect();
         let asks_for_file = matches!(words[..], ["!-e" | "!-f" | "!-d", "$request_filename"]);
         // What is done where there is no file is done by a script, or not at all.
         let inner = RulingScope { has_groups: false, ..*scope };
         if self.mapped(directive, act, &words, &inner, findings) {
             return;
         }
-        let ruling = match act.name.as_str() {
-            "return" => returned(act, &inner, findings),
-            "rewrite" if matches_everything(act.argument(0)) => rewritten(act, &inner, findings),
-            _ => Ruling::Closed,
-        };
+        let ruling = acted(act, &inner, findings);
         if let (true, Ruling::Script(script)) = (asks_for_file, &ruling) {
             self.fallback = Some(script.clone());
             return;
         }
-        if let Some(is_of_the_clear) = asks_for_the_clear(&condition_of(directive)) {
+        if let Some(is_of_the_clear) = asks_for_the_clear(&condition) {
             return self.clear(directive, is_of_the_clear, ruling, scope.clear, findings);
         }
         match words[..] {
@@ -267,11 +217,7 @@ impl Rulings {
         let mut ruling_for = |value: &str| {
             let mut act = act.clone();
             act.arguments.iter_mut().for_each(|word| *word = nginx_maps::with_value(word, variable, value));
-            match act.name.as_str() {
-                "return" => returned(&act, scope, findings),
-                "rewrite" if matches_everything(act.argument(0)) => rewritten(&act, scope, findings),
-                _ => Ruling::Closed,
-            }
+            acted(&act, scope, findings)
         };
         match test {
             None => return false,
@@ -314,43 +260,13 @@ impl Rulings {
     }
 }
 
-/// What only a client's own word says, which it may leave out.
-fn says_a_client_alone(variable: &str) -> bool {
-    matches!(variable, "$http_user_agent" | "$http_referer" | "$http_x_forwarded_proto" | "$ssl_protocol")
-}
-
-/// The words of a condition, without its parentheses.
-fn condition_of(directive: &Directive) -> Vec<String> {
-    let mut words = directive.arguments.clone();
-    if let Some(first) = words.first_mut() {
-        *first = first.trim_start_matches('(').to_owned();
+/// What an `if` does to all that meet it.
+fn acted(act: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) -> Ruling {
+    match act.name.as_str() {
+        "return" => returned(act, scope, findings),
+        "rewrite" if matches_everything(act.argument(0)) => rewritten(act, scope, findings),
+        _ => Ruling::Closed,
     }
-    if let Some(last) = words.last_mut().and_then(|last| last.strip_suffix(')').map(str::to_owned)) {
-        *words.last_mut().expect("there is one") = last;
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-fn with_case(operator: &str, regex: &str) -> String {
-    if operator.ends_with('*') { format!("(?i){regex}") } else { regex.to_owned() }
-}
-
-/// The words that `^(A|B)$` is for, and nothing else.
-fn words_of(regex: &str) -> Option<Vec<String>> {
-    let inside = regex.strip_prefix('^').unwrap_or(regex);
-    let inside = inside.strip_suffix('$').unwrap_or(inside);
-    let inside = inside.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inside);
-    let words: Vec<String> = inside.strip_prefix("?:").unwrap_or(inside).split('|').map(str::to_owned).collect();
-    let is_method = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    words.iter().all(is_method).then_some(words)
-}
-
-fn matches_everything(regex: &str) -> bool {
-    matches!(
-        regex,
-        "^" | ".*" | "^.*" | "^.*$" | "(.*)" | "^(.*)$" | "^(.*)" | "^/(.*)$" | "^/(.*)" | "/(.*)" | "^/.*$" | "^/"
-    )
 }
 
 /// `return CODE`, `return CODE TEXT`, `return URL`.
@@ -489,6 +405,7 @@ fn template(text: &str, scope: &RulingScope<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::nginx_conditions::says_of_the_clear;
     use crate::import::nginx_conf::directive;
 
     fn read_by(lines: Vec<Directive>, maps: &Maps, clear: InTheClear) -> (Rulings, usize) {

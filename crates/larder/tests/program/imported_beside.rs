@@ -3,12 +3,12 @@
 //! other must not show.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::peer_process::{Running, free_address, wait_until_it_listens};
+use crate::told_origin;
 
 /// What larder keeps people out with.
 const REFUSALS: [u16; 4] = [401, 403, 429, 503];
@@ -242,46 +242,17 @@ fn outcome(address: SocketAddr, asked: &Asked<'_>) -> Outcome {
 
 /// Answers with its name and what it was asked: method, target, Host, and the fields that begin with `X-T-`.
 fn naming_origin(name: &str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, name) = (listener.local_addr().unwrap(), name.to_owned());
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let name = name.clone();
-            std::thread::spawn(move || while answer(&client, &name).is_some() {});
-        }
-    });
-    address
-}
-
-fn answer(mut client: &TcpStream, name: &str) -> Option<()> {
-    let mut bytes = Vec::new();
-    while !bytes.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        client.read_exact(&mut byte).ok()?;
-        bytes.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&bytes).into_owned();
-    let fields: Vec<(String, String)> = head
-        .lines()
-        .filter_map(|line| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned())))
-        .collect();
-    let value = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let mut body = vec![0; value("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
-    client.read_exact(&mut body).ok()?;
-    let mut own: Vec<String> = fields
-        .iter()
-        .filter(|(name, _)| name.starts_with("x-t-"))
-        .map(|(name, value)| format!(" {name}={value}"))
-        .collect();
-    own.sort();
-    let line = head.split(" HTTP/1").next()?;
-    let host = value("host").unwrap_or_default();
-    let host = host.split(':').next().unwrap_or_default().to_lowercase();
-    let said = format!("origin {name}: {line} for {host}{}", own.concat());
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nX-R-Origin: {name}\r\nX-Powered-By: stub\r\nContent-Length: {}\r\n\r\n",
-        said.len()
-    );
-    let body = if line.starts_with("HEAD ") { "" } else { &said };
-    client.write_all(format!("{head}{body}").as_bytes()).ok()
+    let name = name.to_owned();
+    told_origin::origin(move |told| {
+        let mut own: Vec<String> = told
+            .fields()
+            .filter(|(name, _)| name.starts_with("x-t-"))
+            .map(|(name, value)| format!(" {name}={value}"))
+            .collect();
+        own.sort();
+        let host = told.value("host").unwrap_or_default();
+        let host = host.split(':').next().unwrap_or_default().to_lowercase();
+        let said = format!("origin {name}: {} for {host}{}", told.line(), own.concat());
+        told.answer(&format!("Cache-Control: no-store\r\nX-R-Origin: {name}\r\nX-Powered-By: stub"), &said)
+    })
 }

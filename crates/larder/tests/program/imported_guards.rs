@@ -4,14 +4,15 @@
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use crate::lane::PATIENCE_MS;
-    use crate::peer_process::{Running, free_address, wait_until_it_listens};
+    use crate::peer_process::{Running, free_address};
+    use crate::told_origin;
 
     const AROUND: &str = "daemon off; master_process off; pid pid; error_log errors; events { }
         http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
@@ -56,45 +57,15 @@ mod tests {
         folder
     }
 
-    /// Answers each head with what `say` makes of it.
-    fn server(say: impl Fn(&str) -> String + Send + Sync + 'static) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, say) = (listener.local_addr().unwrap(), Arc::new(say));
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let say = say.clone();
-                std::thread::spawn(move || while answer(&client, &*say).is_some() {});
-            }
-        });
-        address
-    }
-
-    fn answer(mut client: &TcpStream, say: &dyn Fn(&str) -> String) -> Option<()> {
-        let mut bytes = Vec::new();
-        while !bytes.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            client.read_exact(&mut byte).ok()?;
-            bytes.push(byte[0]);
-        }
-        let head = String::from_utf8_lossy(&bytes).into_owned();
-        let mut body = vec![0; value(&head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
-        client.read_exact(&mut body).ok()?;
-        client.write_all(say(&head).as_bytes()).ok()
-    }
-
-    fn value(head: &str, name: &str) -> Option<String> {
-        let field =
-            |line: &str| line.split_once(": ").filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|f| f.1.to_owned());
-        head.split("\r\n").find_map(field)
-    }
-
     /// Lets in who has the cookie, but not to `/app/secret`; and nobody who says who it is by itself.
     fn service(asked: Arc<Mutex<Vec<String>>>) -> SocketAddr {
-        server(move |head| {
-            asked.lock().unwrap().push(head.split(" HTTP/").next().unwrap_or_default().to_owned());
-            let says_who_it_is = value(head, "x-real-ip").is_some_and(|ip| ip != "127.0.0.1");
-            let is_secret = value(head, "x-original-uri").is_none_or(|uri| uri.starts_with("/app/secret"));
-            let has_cookie = value(head, "cookie").is_some_and(|cookie| cookie.contains("sid=good"));
+        told_origin::origin(move |told| {
+            asked.lock().unwrap().push(told.line().to_owned());
+            // One of the two questions says so in nginx; a client that says it itself is refused by both.
+            let says_who_it_is =
+                told.value("x-real-ip").map_or(told.line() == "GET /oauth2/auth", |ip| ip != "127.0.0.1");
+            let is_secret = told.value("x-original-uri").is_none_or(|uri| uri.starts_with("/app/secret"));
+            let has_cookie = told.value("cookie").is_some_and(|cookie| cookie.contains("sid=good"));
             let status = match (has_cookie, is_secret || says_who_it_is) {
                 (_, true) => "403 Forbidden",
                 (false, _) => "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"s\"",
@@ -106,16 +77,19 @@ mod tests {
 
     /// Says what it was asked, and who asks by all names that a program might read.
     fn app() -> SocketAddr {
-        server(|head| {
-            let users: Vec<&str> = head
+        told_origin::origin(|told| {
+            let users: Vec<&str> = told
+                .head
                 .split("\r\n")
                 .filter(|line| line.to_lowercase().replace('_', "-").starts_with("x-user:"))
                 .collect();
-            let body = format!("{} by {users:?}", head.split(" HTTP/").next().unwrap_or_default());
-            let length = body.len();
-            let body = if head.starts_with("HEAD ") { String::new() } else { body };
-            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n{body}")
+            told.answer("Cache-Control: max-age=60", &format!("{} by {users:?}", told.line()))
         })
+    }
+
+    /// Says its name, and what it was asked.
+    fn named(name: &'static str) -> SocketAddr {
+        told_origin::origin(move |told| told.answer("Cache-Control: no-store", &format!("{name} {}", told.line())))
     }
 
     /// Status and body.
@@ -147,14 +121,7 @@ mod tests {
             Command::new(env!("CARGO_BIN_EXE_larder")).args(["import", "-o"]).arg(&toml).arg(&conf).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(toml.exists(), "{said}");
-        let mut nginx = Command::new("nginx");
-        nginx.arg("-p").arg(folder).arg("-c").arg(conf).stdin(Stdio::null()).stderr(Stdio::null());
-        let nginx = Running(nginx.spawn().expect("nginx is installed"));
-        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
-        let larder = Running(larder.arg(toml).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        wait_until_it_listens(theirs);
-        wait_until_it_listens(ours);
+        let [nginx, larder] = told_origin::nginx_and_larder(folder, (&conf, theirs), (&toml, ours));
         (said, nginx, larder, [theirs, ours])
     }
 
@@ -214,12 +181,12 @@ mod tests {
         let (arrived, receiver) = (Mutex::new(sender), Mutex::new(receiver));
         let (release, held) = std::sync::mpsc::channel::<()>();
         let held = Mutex::new(held);
-        let app = server(move |head| {
-            if head.contains("/held") {
+        let app = told_origin::origin(move |told| {
+            if told.line().contains("/held") {
                 let _ = arrived.lock().unwrap().send(());
                 let _ = held.lock().unwrap().recv_timeout(Duration::from_millis(PATIENCE_MS));
             }
-            "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n".to_owned()
+            told.answer("Cache-Control: no-store", "")
         });
         let text = "limit_conn_zone $binary_remote_addr zone=each:1m; limit_conn_zone $server_name zone=all:1m;
             server { listen ADDRESS; server_name asked.test; limit_conn_status 429;
@@ -241,18 +208,11 @@ mod tests {
         }
         let _ = std::fs::remove_dir_all(&folder);
     }
+
     /// Hosts that lead to applications of their own, methods that are refused, paths that have moved, and a text.
     #[test]
     fn what_maps_decide_is_decided_by_routes() {
         let folder = folder("maps");
-        let named = |name: &'static str| {
-            server(move |head| {
-                let body = format!("{name} {}", head.split(" HTTP/").next().unwrap_or_default());
-                let length = body.len();
-                let body = if head.starts_with("HEAD ") { String::new() } else { body };
-                format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n{body}")
-            })
-        };
         let (one, two) = (named("one"), named("two"));
         let text = "
             map $host $app { default ONE; b.test TWO; elsewhere.test TWO; }
@@ -295,15 +255,9 @@ mod tests {
     /// Whatever nginx refuses by another level, another name or another map is refused here, and nobody is led to another application.
     #[test]
     fn nobody_comes_in_by_another_level_or_another_name() {
-        let named = |name: &'static str| {
-            server(move |_| {
-                let length = name.len();
-                format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n{name}")
-            })
-        };
         let (one, two) = (named("one"), named("two"));
-        let with_token = server(|head| {
-            let status = if value(head, "x-token").is_some() { "204 No Content" } else { "401 Unauthorized" };
+        let with_token = told_origin::origin(|told| {
+            let status = if told.value("x-token").is_some() { "204 No Content" } else { "401 Unauthorized" };
             format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n")
         });
         for (nth, (text, requests)) in [
@@ -312,6 +266,20 @@ mod tests {
                     location / { proxy_pass http://ONE; } location /adm { deny all; } }
                  server { listen ADDRESS; server_name *.asked.test; location / { proxy_pass http://TWO; } }",
                 &["GET /|Host: www.asked.test", "GET /adm|Host: www.asked.test", "GET /|Host: a.asked.test", "GET /|Host: b"][..],
+            ),
+            (
+                "server { listen ADDRESS default_server; server_name www.x.test x.test ~^any;
+                    if ($host = www.x.test) { return 301 http://x.test$request_uri; }
+                    location / { proxy_pass http://ONE; } location /adm { deny all; } }
+                 server { listen ADDRESS; server_name *.x.test; location / { proxy_pass http://TWO; } }
+                 server { listen ADDRESS; server_name www.y.test y.test;
+                    location / { if ($host = www.y.test) { return 301 http://y.test/; } proxy_pass http://TWO; }
+                    location /adm { deny all; } }",
+                &[
+                    "GET /|Host: www.x.test", "GET /adm|Host: www.x.test", "GET /|Host: x.test", "GET /adm|Host: x.test",
+                    "GET /|Host: a.x.test", "GET /|Host: other", "GET /|Host: www.y.test", "GET /adm|Host: www.y.test",
+                    "GET /|Host: y.test", "GET /adm|Host: y.test",
+                ],
             ),
             (
                 "server { listen ADDRESS; deny all;

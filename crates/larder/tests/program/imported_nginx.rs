@@ -12,6 +12,7 @@ mod tests {
 
     use crate::lane::PATIENCE_MS;
     use crate::peer_process::{Running, free_address, wait_until_it_listens};
+    use crate::told_origin;
 
     /// A site as they are written: types, a charset, pages for errors in a directory of their own, numbers, listings,
     /// an application with a fallback, lives by directory, and things that files alone do not make.
@@ -228,15 +229,8 @@ http {
         assert_eq!((code, left.len()), (Some(1), 1), "{said}");
         assert!(left[0].contains("names that begin with a dot are hidden where programs run"), "{said}");
 
-        let mut nginx = Command::new("nginx");
-        nginx.arg("-p").arg(&folder).arg("-c").arg(&conf).stdin(Stdio::null()).stderr(Stdio::null());
-        let _nginx = Running(nginx.spawn().expect("nginx is installed"));
-        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
-        let larder = larder.arg(folder.join("larder.toml")).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
-        let _larder = Running(larder.unwrap());
-        wait_until_it_listens(theirs);
-        wait_until_it_listens(ours);
+        let toml = folder.join("larder.toml");
+        let _both = told_origin::nginx_and_larder(&folder, (&conf, theirs), (&toml, ours));
 
         let mut differences = Vec::new();
         let hosts = ["any.test", "second.test", "third.test", "www.third.test"];

@@ -4,13 +4,14 @@
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::Path;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::time::Duration;
 
     use crate::lane::PATIENCE_MS;
-    use crate::peer_process::{Running, free_address, wait_until_it_listens};
+    use crate::peer_process::free_address;
+    use crate::told_origin;
 
     const CONF: &str = r#"
 daemon off; master_process off; pid pid; error_log errors;
@@ -39,38 +40,11 @@ http {
 
     /// Answers with what it was asked: method, target, Host and body. Never to be stored.
     fn echoing_origin() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                std::thread::spawn(move || while echo(&client).is_some() {});
-            }
-        });
-        address
-    }
-
-    fn echo(mut client: &TcpStream) -> Option<()> {
-        let mut bytes = Vec::new();
-        while !bytes.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            client.read_exact(&mut byte).ok()?;
-            bytes.push(byte[0]);
-        }
-        let head = String::from_utf8_lossy(&bytes).into_owned();
-        let value = |name: &str| {
-            let field = |line: &str| {
-                line.split_once(": ").filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|f| f.1.to_owned())
-            };
-            head.split("\r\n").find_map(field)
-        };
-        let mut body = vec![0; value("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
-        client.read_exact(&mut body).ok()?;
-        let line = head.split(" HTTP/1.1").next()?;
-        let host = value("host").unwrap_or_default();
-        let said = format!("{line} for {host}: {}", String::from_utf8_lossy(&body));
-        let length = said.len();
-        let head = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {length}\r\n\r\n");
-        client.write_all(format!("{head}{said}").as_bytes()).ok()
+        told_origin::origin(|told| {
+            let host = told.value("host").unwrap_or_default();
+            let said = format!("{} for {host}: {}", told.line(), String::from_utf8_lossy(&told.body));
+            told.answer("Cache-Control: no-store", &said)
+        })
     }
 
     /// Status and body.
@@ -83,19 +57,6 @@ http {
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").expect("a whole head");
         (head[9..12].to_owned(), body.to_owned())
-    }
-
-    fn start(folder: &Path, address: SocketAddr, conf: &Path, toml: &Path) -> (Running, Running, SocketAddr) {
-        let ours = free_address();
-        let mut nginx = Command::new("nginx");
-        nginx.arg("-p").arg(folder).arg("-c").arg(conf).stdin(Stdio::null()).stderr(Stdio::null());
-        let nginx = Running(nginx.spawn().expect("nginx is installed"));
-        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
-        let larder = Running(larder.arg(toml).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        wait_until_it_listens(address);
-        wait_until_it_listens(ours);
-        (nginx, larder, ours)
     }
 
     #[test]
@@ -113,7 +74,8 @@ http {
         let done = import.args(["import", "-o"]).arg(&toml).arg(&conf).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success() && !said.contains(": not carried over: "), "{said}");
-        let (_nginx, _larder, ours) = start(&folder, theirs, &conf, &toml);
+        let ours = free_address();
+        let _both = told_origin::nginx_and_larder(&folder, (&conf, theirs), (&toml, ours));
 
         for (line, body) in [
             ("GET /", ""),

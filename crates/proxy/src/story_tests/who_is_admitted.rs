@@ -44,8 +44,11 @@ fn asked_with<'a>(reply: &'a Reply, at: usize, name: &str) -> Option<&'a str> {
 fn who_is_let_in_goes_on_with_what_the_service_says_of_it() {
     let story = of_users();
     story.origin([ok("ann"), fresh(60, "page")]);
-    let reply =
-        story.ask("POST /shop?q=1", &["X-User: root", "X_User: root", "Cookie: sid=1", "X-Original-URI: /"], "a=b");
+    let reply = story.ask(
+        "POST /shop?q=1",
+        &["X-User: root", "X_User: root", "Cookie: sid=1", "X-Original-URI: /", "X-Real-IP: 192.0.2.9"],
+        "a=b",
+    );
     assert_eq!((reply.status(), reply.body()), (200, "page"));
     assert_eq!(reply.asked(), ["GET /verify", "POST /shop?q=1"]);
     let question = ["cookie", "x-original-uri", "x-original-method", "x-forwarded-uri", "x-forwarded-method", "x-user"]
@@ -55,7 +58,9 @@ fn who_is_let_in_goes_on_with_what_the_service_says_of_it() {
         (asked_with(&reply, 0, "x-original-url"), asked_with(&reply, 0, "content-length")),
         (Some("http://a.test/shop?q=1"), None)
     );
-    assert!(asked_with(&reply, 0, "x-forwarded-for").is_some());
+    let said = asked_with(&reply, 0, "x-forwarded-for");
+    assert_eq!((said.is_some(), asked_with(&reply, 0, "x-real-ip")), (true, said), "its address is its own");
+    assert_eq!(asked_with(&reply, 1, "x-real-ip"), None);
     assert_eq!((asked_with(&reply, 1, "x-user"), asked_with(&reply, 1, "x_user")), (Some("ann"), None));
     assert_eq!(asked_with(&reply, 1, "x-original-method"), None, "that is said to the service alone");
     assert!(reply.log_lines.contains(" - ann ["), "{}", reply.log_lines);

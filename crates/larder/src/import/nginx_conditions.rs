@@ -1,0 +1,94 @@
+//! The condition of nginx's `if` and what is done by it, as words: no more is known here than what they ask.
+
+use crate::import::nginx_conf::Directive;
+
+/// What only says how requests that go on are treated.
+const HARMLESS: [&str; 14] = [
+    "set",
+    "break",
+    "add_header",
+    "expires",
+    "access_log",
+    "error_log",
+    "log_not_found",
+    "more_set_headers",
+    "etag",
+    "gzip",
+    "rewrite_log",
+    "limit_rate",
+    "tcp_nodelay",
+    "charset",
+];
+
+/// What an `if` does, if it does more than that.
+pub fn act_of(directive: &Directive) -> Option<&Directive> {
+    directive.children().iter().find(|child| !HARMLESS.contains(&child.name.as_str()))
+}
+
+/// The words of a condition, without its parentheses.
+pub fn condition_of(directive: &Directive) -> Vec<String> {
+    let mut words = directive.arguments.clone();
+    if let Some(first) = words.first_mut() {
+        *first = first.trim_start_matches('(').to_owned();
+    }
+    if let Some(last) = words.last_mut().and_then(|last| last.strip_suffix(')').map(str::to_owned)) {
+        *words.last_mut().expect("there is one") = last;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+pub fn with_case(operator: &str, regex: &str) -> String {
+    if operator.ends_with('*') { format!("(?i){regex}") } else { regex.to_owned() }
+}
+
+/// The words that `^(A|B)$` is for, and nothing else.
+pub fn words_of(regex: &str) -> Option<Vec<String>> {
+    let inside = regex.strip_prefix('^').unwrap_or(regex);
+    let inside = inside.strip_suffix('$').unwrap_or(inside);
+    let inside = inside.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inside);
+    let words: Vec<String> = inside.strip_prefix("?:").unwrap_or(inside).split('|').map(str::to_owned).collect();
+    let is_method = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    words.iter().all(is_method).then_some(words)
+}
+
+pub fn matches_everything(regex: &str) -> bool {
+    matches!(
+        regex,
+        "^" | ".*" | "^.*" | "^.*$" | "(.*)" | "^(.*)$" | "^(.*)" | "^/(.*)$" | "^/(.*)" | "/(.*)" | "^/.*$" | "^/"
+    )
+}
+
+/// What only a client's own word says, which it may leave out.
+pub fn says_a_client_alone(variable: &str) -> bool {
+    matches!(variable, "$http_user_agent" | "$http_referer" | "$http_x_forwarded_proto" | "$ssl_protocol")
+}
+
+/// What a block says by `if` of requests in the clear alone, in it or within it.
+pub fn says_of_the_clear(block: &Directive) -> Vec<&Directive> {
+    let mut found = Vec::new();
+    for child in block.children() {
+        if child.name == "if" && act_of(child).is_some() && asks_for_the_clear(&condition_of(child)) == Some(true) {
+            found.push(child);
+        }
+        found.extend(says_of_the_clear(child));
+    }
+    found
+}
+
+/// Is it a condition that holds in the clear alone? `Some(false)`: by TLS alone.
+pub fn asks_for_the_clear(words: &[String]) -> Option<bool> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["$scheme", "=", "http"] | ["$scheme" | "$https", "!=", "https" | "on"] | ["$https" | "$ssl_protocol", "="] => {
+            Some(true)
+        }
+        ["$scheme" | "$https", "=", "https" | "on"] | ["$scheme", "!=", "http"] | ["$https" | "$ssl_protocol"] => {
+            Some(false)
+        }
+        ["$https" | "$ssl_protocol", "!="] => Some(false),
+        ["$server_port", "=", "80"] | ["$server_port", "!=", "443"] => Some(true),
+        ["$server_port", "=", "443"] | ["$server_port", "!=", "80"] => Some(false),
+        _ => None,
+    }
+}
