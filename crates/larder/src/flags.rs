@@ -151,6 +151,7 @@ Examples:
   larder import /etc/nginx/nginx.conf -o larder.toml
   larder import /etc/haproxy/haproxy.cfg -o larder.toml
   larder import /etc/squid/squid.conf -o larder.toml
+  larder import /etc/caddy/Caddyfile -o larder.toml
 
 VCL keeps its text, comments and layout; renamed words are replaced in it. What cannot be carried over becomes a comment at
 its place. Of every file, what was not carried over is listed, what means something else now is noted, and the result is

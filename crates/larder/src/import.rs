@@ -1,9 +1,24 @@
 //! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. What is
-//! nginx's goes to `import_nginx.rs`, what is HAProxy's to `import_haproxy.rs`, what is squid's to `import_squid.rs`.
+//! nginx's goes to `import_nginx.rs`, what is HAProxy's to `import_haproxy.rs`, what is squid's to `import_squid.rs`, and what is
+//! Caddy's to `import_caddy.rs`.
 //!
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
 //! exit code 0 means a file that can be used.
 
+mod caddy_access;
+mod caddy_answers;
+mod caddy_condition;
+mod caddy_fields;
+mod caddy_file;
+mod caddy_files;
+mod caddy_leaves;
+mod caddy_listens;
+mod caddy_origin;
+mod caddy_passage;
+mod caddy_steps;
+mod caddy_text;
+mod caddy_walk;
+mod caddy_words;
 mod decided_routes;
 mod haproxy_acls;
 mod haproxy_backends;
@@ -19,6 +34,7 @@ mod haproxy_servers;
 mod haproxy_texts;
 mod haproxy_times;
 mod haproxy_users;
+mod import_caddy;
 mod import_findings;
 mod import_flags;
 mod import_haproxy;
@@ -67,6 +83,9 @@ pub use import_flags::ImportFlags;
 use crate::check_vcl::{Disk, diagnostic_row, read_vcl};
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
+    if let Some(code) = import_caddy::import(flags) {
+        return code;
+    }
     if let Ok(bytes) = read_vcl(&flags.file)
         && let Some(code) = import_nginx::import(flags, &bytes)
             .or_else(|| import_haproxy::import(flags, &bytes))

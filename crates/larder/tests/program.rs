@@ -78,6 +78,8 @@ mod http2_origins;
 mod http2_site;
 #[path = "program/imported_beside.rs"]
 mod imported_beside;
+#[path = "program/imported_caddy.rs"]
+mod imported_caddy;
 #[path = "program/imported_guards.rs"]
 mod imported_guards;
 #[path = "program/imported_haproxy.rs"]

@@ -78,6 +78,10 @@ fn secret_from(directive: &Directive) -> Option<usize> {
         "cachemgr_passwd" | "secure_link_md5" | "secure_link_secret" | "if" => Some(0),
         "external_acl_type" | "request_header_add" | "request_header_replace" => Some(1),
         "auth_param" if value == "program" => Some(3),
+        "header_up" | "request_header" => (!value.starts_with('{')).then_some(1).filter(|_| !is_plain),
+        "acme_dns" | "dns" | "eab" | "acme_eab" => Some(1),
+        "env" => Some(0),
+        "lb_policy" if directive.argument(0) == "cookie" => Some(2),
         "set" | "proxy_set_header" | "grpc_set_header" | "fastcgi_param" | "uwsgi_param" | "scgi_param" => {
             (!is_plain).then_some(1)
         }
@@ -186,6 +190,11 @@ mod tests {
         }
         check("fastcgi_param DB_PASSWORD secret", "fastcgi_param DB_PASSWORD …");
         check("set $api_key secret", "set $api_key …");
+        check("header_up Authorization secret", "header_up Authorization …");
+        check("request_header X-Api-Key secret", "request_header X-Api-Key …");
+        check("env DB_PASSWORD secret", "env …");
+        check("acme_dns cloudflare secret", "acme_dns cloudflare …");
+        check("lb_policy cookie lb secret", "lb_policy cookie lb …");
         check("secure_link_md5 $uri$secure_link_expires secret", "secure_link_md5 …");
         check("if ($http_x_token != secret)", "if …");
     }
@@ -195,6 +204,8 @@ mod tests {
         for plain in [
             "http_access deny slow",
             "proxy_set_header Host app.test",
+            "header_up X-Real-IP {remote_host}",
+            "lb_policy cookie lb",
             "proxy_set_header X-Real-IP $remote_addr",
             "set $item $arg_key",
             "proxy_pass https://app",

@@ -6,8 +6,8 @@ use clap::Args;
 
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
-    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, haproxy.cfg or squid.conf, of which
-    /// larder.toml is made
+    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, haproxy.cfg, Caddyfile or squid.conf, of
+    /// which larder.toml is made
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -27,6 +27,10 @@ pub struct ImportFlags {
     /// file's own]
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<PathBuf>,
+
+    /// The file is a Caddyfile, whatever its name [default: by its name]
+    #[arg(long)]
+    pub caddy: bool,
 
     /// Print the new text and the notes as JSON
     #[arg(long)]

@@ -20,6 +20,8 @@ pub struct ImportedToml {
     pub limits: Vec<String>,
     /// Where the access log is written.
     pub log: Option<String>,
+    /// Comments at the end.
+    pub comments: Vec<String>,
 }
 
 /// A `[[route]]` as it will stand there.
@@ -176,7 +178,7 @@ impl ImportedToml {
     pub fn text(&self, origins: &Origins, file: &Path) -> String {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut out = format!(
-            "# Made from {name}. The first path_pattern that matches counts, then the longest path, as in nginx; what was not\n\
+            "# Made from {name}. The first path_pattern that matches counts, then the longest path; what was not\n\
              # carried over is closed. larder follows no link that leads out of a root.\n"
         );
         let mut section = |name: &str, lines: &[String]| {
@@ -201,6 +203,7 @@ impl ImportedToml {
         if let Some(path) = &self.log {
             section("\n[log]\n", &[format!("path = {}", quoted(path))]);
         }
+        section("\n", &self.comments);
         out
     }
 }

@@ -255,7 +255,7 @@ impl Origins {
     }
 
     /// One of its own for all that is said of it, by the name that it has in nginx if that is free.
-    fn named(&mut self, wanted: &str, lines: Vec<String>) -> String {
+    pub fn named(&mut self, wanted: &str, lines: Vec<String>) -> String {
         if let Some(known) = self.made.iter().find(|made| made.lines == lines) {
             return known.name.clone();
         }

@@ -1,0 +1,242 @@
+//! The way of all requests through the steps of a site. Where a step is for some of them the way parts in two: first those that it is for,
+//! then the others. So the places where somebody answers come in an order in which the first that fits counts, as larder asks its routes,
+//! and each of them asks only for what a route can ask.
+//!
+//! What a step says or answers is in `caddy_answers.rs`.
+
+use crate::import::caddy_answers::{self, Hands, Taken};
+use crate::import::caddy_condition::Condition;
+use crate::import::caddy_leaves::Leaf;
+use crate::import::caddy_passage::{AskedRequests, Passage};
+use crate::import::caddy_steps::Step;
+use crate::import::nginx_conf::Directive;
+
+/// Routes of one site for one host.
+const ROUTES_MAX: usize = 2_000;
+/// Steps that are taken, over all ways.
+const STEPS_TAKEN_MAX: usize = 100_000;
+
+/// The walk for one host.
+pub struct Walk<'w> {
+    hands: Hands<'w>,
+    /// `None`: for those that no other site is for.
+    host: Option<&'w str>,
+    taken: usize,
+    leaves: usize,
+}
+
+/// The steps of a block, and how far they are.
+#[derive(Clone)]
+struct Frame<'s> {
+    steps: &'s [Step<'s>],
+    at: usize,
+    /// Of these one has been taken.
+    done: Vec<&'static str>,
+}
+
+type Further<'f, 'w> = &'f dyn Fn(&mut Walk<'w>, AskedRequests) -> Vec<Leaf>;
+
+impl<'w> Walk<'w> {
+    pub fn new(hands: Hands<'w>, host: Option<&'w str>) -> Walk<'w> {
+        Walk { hands, host, taken: 0, leaves: 0 }
+    }
+
+    /// All places of a site. `None`: there are more than a site may have.
+    pub fn leaves(&mut self, steps: &[Step<'_>]) -> Option<Vec<Leaf>> {
+        let frame = Frame { steps, at: 0, done: Vec::new() };
+        let leaves = self.go(vec![frame], &Passage::default(), AskedRequests::default());
+        (!self.is_too_long()).then_some(leaves)
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.taken > STEPS_TAKEN_MAX || self.leaves > ROUTES_MAX
+    }
+
+    fn go<'s>(&mut self, mut frames: Vec<Frame<'s>>, passage: &Passage, asked: AskedRequests) -> Vec<Leaf> {
+        loop {
+            if self.is_too_long() {
+                return vec![Leaf::closed(asked)];
+            }
+            self.taken += 1;
+            let Some(frame) = frames.last_mut() else {
+                self.leaves += 1;
+                return vec![Leaf::of(caddy_answers::nothing(&mut self.hands, passage), asked)];
+            };
+            let Some(step) = frame.steps.get(frame.at) else {
+                frames.pop();
+                continue;
+            };
+            frame.at += 1;
+            if step.one_of.is_some_and(|one| frame.done.contains(&one)) {
+                continue;
+            }
+            let mut with = frames.clone();
+            if let (Some(one), Some(frame)) = (step.one_of, with.last_mut()) {
+                frame.done.push(one);
+            }
+            let yes = |walk: &mut Walk<'w>, asked: AskedRequests| walk.take(step, with.clone(), passage, asked);
+            let no = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), passage, asked);
+            return self.split(&step.when, (step.directive, passage), asked, (&yes, &no));
+        }
+    }
+
+    /// What a step makes of requests that it is for.
+    fn take<'s>(
+        &mut self,
+        step: &'s Step<'s>,
+        mut frames: Vec<Frame<'s>>,
+        passage: &Passage,
+        asked: AskedRequests,
+    ) -> Vec<Leaf> {
+        match caddy_answers::take(&mut self.hands, step, passage, &asked) {
+            Taken::Goes(passage) => {
+                if let Some(inside) = &step.inside {
+                    frames.push(Frame { steps: inside, at: 0, done: Vec::new() });
+                }
+                self.go(frames, &passage, asked)
+            }
+            Taken::GoesWhere(condition, changed) => {
+                let yes = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), &changed, asked);
+                let no = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), passage, asked);
+                self.split(&condition, (step.directive, passage), asked, (&yes, &no))
+            }
+            Taken::Answered(answer) => {
+                self.leaves += 1;
+                vec![Leaf::of(answer, asked)]
+            }
+        }
+    }
+
+    /// Where a condition holds, and where it does not.
+    fn split(
+        &mut self,
+        condition: &Condition,
+        on: (&Directive, &Passage),
+        asked: AskedRequests,
+        (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
+    ) -> Vec<Leaf> {
+        match condition {
+            Condition::Always => yes(self, asked),
+            Condition::Never => no(self, asked),
+            Condition::Not(of) => self.split(of, on, asked, (no, yes)),
+            Condition::All(all) => match all.split_first() {
+                None => yes(self, asked),
+                Some((first, rest)) => {
+                    let rest = Condition::All(rest.to_vec());
+                    let and = |walk: &mut Walk<'w>, asked: AskedRequests| walk.split(&rest, on, asked, (yes, no));
+                    self.split(first, on, asked, (&and, no))
+                }
+            },
+            Condition::Host(hosts) => match hosts.iter().any(|host| is_of(self.host, host)) {
+                true => yes(self, asked),
+                false => no(self, asked),
+            },
+            Condition::Unknown => self.unknown(on, asked, (yes, no)),
+            Condition::Client(networks) => self.of_client(networks, on, asked, (yes, no)),
+            Condition::Path(_) | Condition::PathRegex(..) | Condition::Method(_) | Condition::Field(..) => {
+                self.sayable(condition, on, asked, (yes, no))
+            }
+        }
+    }
+
+    fn sayable(
+        &mut self,
+        condition: &Condition,
+        on: (&Directive, &Passage),
+        asked: AskedRequests,
+        (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
+    ) -> Vec<Leaf> {
+        let passage = on.1;
+        let condition = match condition {
+            Condition::Path(_) | Condition::PathRegex(..) if passage.fallback.is_some() => None,
+            Condition::Path(_) | Condition::PathRegex(..) => passage.path.of_own(condition),
+            Condition::Field(name, _) if passage.requests.names(name) => None,
+            other => Some(other.clone()),
+        };
+        let condition = match condition {
+            Some(Condition::Always) => return yes(self, asked),
+            Some(Condition::Never) => return no(self, asked),
+            Some(condition) => condition,
+            None => return self.unknown(on, asked, (yes, no)),
+        };
+        match asked.is_known(&condition) {
+            Some(true) => return yes(self, asked),
+            Some(false) => return no(self, asked),
+            None => {}
+        }
+        let Some(with) = asked.with(&condition) else { return self.unknown(on, asked, (yes, no)) };
+        let first = yes(self, with);
+        let then = no(self, asked.without(&condition));
+        let is_same =
+            |(one, other): (&Leaf, &Leaf)| one.answers_as(other) && one.asked.is_but_for(&other.asked, &condition);
+        match first.len() == then.len() && first.iter().zip(&then).all(is_same) {
+            true => then,
+            false => first.into_iter().chain(then).collect(),
+        }
+    }
+
+    /// Nobody can tell for whom a step is: where that makes a difference nobody is answered.
+    fn unknown(
+        &mut self,
+        on: (&Directive, &Passage),
+        asked: AskedRequests,
+        (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
+    ) -> Vec<Leaf> {
+        if caddy_answers::is_harmless(&on.0.name) {
+            self.hands.findings.leave(on.0, "not said: larder cannot ask what its matcher asks");
+            return no(self, asked);
+        }
+        let (first, then) = (yes(self, asked.clone()), no(self, asked.clone()));
+        if first == then {
+            return then;
+        }
+        self.hands.findings.leave(on.0, "closed: larder cannot ask what its matcher asks");
+        vec![Leaf::closed(asked)]
+    }
+
+    /// Networks say who is let in, where all others are refused; or who is refused.
+    fn of_client(
+        &mut self,
+        networks: &[String],
+        on: (&Directive, &Passage),
+        asked: AskedRequests,
+        (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
+    ) -> Vec<Leaf> {
+        let (mut first, mut then) = (yes(self, asked.clone()), no(self, asked.clone()));
+        if first == then {
+            return then;
+        }
+        let refuse = |leaves: &[Leaf]| leaves.iter().all(Leaf::refuses);
+        match (refuse(&first), refuse(&then)) {
+            (false, true) => {
+                for leaf in first.iter_mut().filter(|leaf| !leaf.refuses()) {
+                    match &leaf.allow {
+                        None => leaf.allow = Some(networks.to_vec()),
+                        Some(known) if known == networks => {}
+                        Some(_) => *leaf = Leaf::closed(leaf.asked.clone()),
+                    }
+                }
+                self.hands.findings.note(on.0, "who is not let in is told 403");
+                first
+            }
+            (true, false) => {
+                then.iter_mut().for_each(|leaf| leaf.deny.extend(networks.iter().cloned()));
+                self.hands.findings.note(on.0, "who is refused is told 403");
+                then
+            }
+            _ => {
+                self.hands.findings.leave(on.0, "closed: networks of clients say who is let in, and choose no answer");
+                vec![Leaf::closed(asked)]
+            }
+        }
+    }
+}
+
+/// Is a host, or every host beneath a `*`, one of those that a matcher names?
+fn is_of(host: Option<&str>, named: &str) -> bool {
+    let Some(host) = host else { return named == "*" };
+    match named.strip_prefix('*') {
+        Some(suffix) => host == named || host.split_once('.').is_some_and(|(_, rest)| suffix == format!(".{rest}")),
+        None => host == named,
+    }
+}
