@@ -125,8 +125,8 @@ impl ServerTls {
         }
         config.cert_compressors = certificate_compression::compressors();
         config.cert_compression_cache = certificate_compression::cache(settings.certificates.len());
-        // Browsers keep several connections, and each ticket is for one of them; two is what others give.
-        config.send_tls13_tickets = 2;
+        // A ticket is for one connection, and each connection brings the next one, resumed or not: whoever keeps several has as many.
+        config.send_tls13_tickets = 1;
         let by_client = Arc::new(config.clone());
         config.ignore_client_order = true;
         let challenged = settings.challenges.as_ref().map(|challenges| {

@@ -308,7 +308,7 @@ fn take<Driver: Driven>(
                 let fault = Fault::of(&error);
                 // Who speaks something else would not know an alert.
                 if fault != Fault::NotTls {
-                    put_alerts(connection, &mut records[taken.consumed + discard..], out);
+                    put_alert(connection, &mut records[taken.consumed + discard..], out);
                 }
                 return Err(fault);
             }
@@ -339,9 +339,9 @@ fn take<Driver: Driven>(
     }
 }
 
-/// After a fault: what the other side is told.
-fn put_alerts(connection: &mut impl Driven, rest: &mut [u8], out: &mut Vec<u8>) {
-    while let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state {
+/// After a fault: the alert by which the other side is told. The connection is not asked again: it would go on reading behind what was wrong.
+fn put_alert(connection: &mut impl Driven, rest: &mut [u8], out: &mut Vec<u8>) {
+    if let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state {
         put(out, |room| match data.encode(room) {
             Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
             done => Ok(done.unwrap_or(0)),

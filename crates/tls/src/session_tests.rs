@@ -46,6 +46,18 @@ fn nothing_is_sealed_before_the_handshake_is_over() {
     assert!(out.is_empty() && session.is_handshaking());
 }
 
+/// What comes behind the fault is not looked at, so that nobody is told twice what was wrong first.
+#[test]
+fn a_fault_is_told_once_whatever_stands_behind_it() {
+    let signer = Signer::new();
+    let server = server(&signer.signs("a.example", |_| {}), &tickets());
+    let (mut session, mut said) = (server.begin(), Vec::new());
+    // Records of the handshake without a byte in them.
+    let mut records = [0x16, 3, 1, 0, 0].repeat(7);
+    assert_eq!(session.open(&mut records, &mut |_| {}, &mut said), Err(Fault::Protocol));
+    assert!(said.len() == 7 && said.starts_with(&[0x15, 3]), "one alert: {said:02x?}");
+}
+
 /// A message of the handshake in two records, with an answer of ours between them.
 #[test]
 fn half_a_message_is_in_nobodys_way() {
