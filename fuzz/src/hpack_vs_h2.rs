@@ -77,6 +77,8 @@ pub fn run(data: &[u8]) {
         (Reading::Refused(token), Reading::Taken(theirs)) => {
             assert!(STRICTER.contains(&&*token), "larder alone refuses by {token}: {theirs:?}");
         }
+        // Browsers escape it in a path, and other clients do not: nobody reads it as anything else. h2's URLs do not have it.
+        (Reading::Taken(ours), Reading::Refused(_)) if ours.target.contains('`') => {}
         (ours, theirs) => panic!("larder: {ours:?}\nh2: {theirs:?}"),
     }
 }
