@@ -357,7 +357,7 @@ impl FilterStage {
                 }
             }
             Codec::Encoder(encoder) => {
-                let piece = self.input.split_to(self.input.len().min(FILTER_PIECE_BYTES));
+                let piece = self.input.split_to(self.input.len().min(turn.step_bytes()));
                 encoder.encode(&piece, &mut out)?;
                 self.put_off += piece.len() as u64;
                 if !is_put_off(self.kind) || !out.is_empty() {
@@ -366,7 +366,7 @@ impl FilterStage {
             }
             Codec::LookedAway => return Ok(Some(std::mem::take(&mut self.input))),
             Codec::Cutter(cutter) => {
-                let piece = self.input.split_to(self.input.len().min(FILTER_PIECE_BYTES));
+                let piece = self.input.split_to(self.input.len().min(turn.step_bytes()));
                 cutter.cut(&piece, &mut out)?;
                 turn.spend(self.cost_of(piece.len() as u64));
             }

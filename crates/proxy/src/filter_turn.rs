@@ -5,7 +5,7 @@
 use coding::Coding;
 
 use crate::filter_chain::FilterKind;
-use crate::limits::{FILTER_JOB_INSTRUCTIONS, FILTER_TURN_INSTRUCTIONS};
+use crate::limits::{FILTER_JOB_INSTRUCTIONS, FILTER_PIECE_BYTES, FILTER_THREAD_STEP_BYTES, FILTER_TURN_INSTRUCTIONS};
 
 /// What is left of a turn.
 pub(crate) struct FilterTurn {
@@ -33,8 +33,18 @@ impl FilterTurn {
         }
     }
 
+    /// How much of a text that is to be coded one step takes.
+    pub(crate) fn step_bytes(&self) -> usize {
+        if self.is_strict { FILTER_PIECE_BYTES } else { FILTER_THREAD_STEP_BYTES }
+    }
+
+    /// A step of this cost was worked. A thread gives way after each: the scheduler would let it go on for milliseconds, with a core waiting
+    /// for its processor.
     pub(crate) fn spend(&mut self, instructions: u64) {
         self.instructions_left = self.instructions_left.saturating_sub(instructions);
+        if !self.is_strict {
+            std::thread::yield_now();
+        }
     }
 }
 
@@ -108,7 +118,7 @@ mod tests {
             let costs: Vec<u64> = (0..=22).map(|n| instructions_per_byte(FilterKind::Encode(coding, n))).collect();
             assert!(costs.is_sorted() && costs[0] > 0, "{coding:?}: {costs:?}");
             // One step of a decoder is no more than a core may do.
-            let step = instructions_per_byte(FilterKind::Decode(coding)) * crate::limits::FILTER_PIECE_BYTES as u64;
+            let step = instructions_per_byte(FilterKind::Decode(coding)) * FILTER_PIECE_BYTES as u64;
             assert!(step <= FILTER_TURN_INSTRUCTIONS, "{coding:?}");
         }
     }

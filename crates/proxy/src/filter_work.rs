@@ -16,6 +16,7 @@ use crate::coding_threads::{CodingJob, CodingThreads};
 use crate::core::Core;
 use crate::filter_chain::{Delta, FilterChain, FilterFault, FilterKind, FilterTally, Filtered};
 use crate::filter_turn::FilterTurn;
+use crate::giving_way::give_way;
 use crate::limits::FILTER_JOB_BYTES;
 
 /// The filters of one body, and where they are.
@@ -154,7 +155,7 @@ impl FilterWork {
             self.turn = FilterTurn::of_core();
             if !self.hand_over(flushes) {
                 // It was done here. Others have their turn before what follows.
-                cx.waker().wake_by_ref();
+                give_way(cx);
                 return Poll::Pending;
             }
         }

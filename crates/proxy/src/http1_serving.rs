@@ -24,6 +24,7 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::exchange_opening;
+use crate::giving_way::give_way;
 use crate::http1_sending;
 use crate::http2_serving;
 use crate::linger;
@@ -109,7 +110,7 @@ impl Connection {
         loop {
             if hits_left == 0 {
                 // Others have their turn first.
-                cx.waker().wake_by_ref();
+                give_way(cx);
                 return Poll::Pending;
             }
             if self.pending.len() > self.looked_at as usize {

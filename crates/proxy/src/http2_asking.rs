@@ -17,6 +17,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::clock::deadline_now_ms;
 use crate::core::Core;
+use crate::giving_way::give_way;
 use crate::limits::ORIGIN_LEAVE_TIME_MAX;
 use crate::origin::{Opening, OriginConnection, SharedConnection, SharedStream};
 use crate::origin_liveness::{Liveness, OriginLiveness};
@@ -94,7 +95,7 @@ impl AskingTask {
             reads_left -= 1;
         }
         if reads_left == 0 {
-            cx.waker().wake_by_ref();
+            give_way(cx);
         }
         self.rest(cx)
     }

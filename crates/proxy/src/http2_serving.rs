@@ -20,6 +20,7 @@ use crate::downstream::Downstream;
 use crate::downstream::http2_stream::Http2Stream;
 use crate::exchange_opening;
 use crate::extended_connect;
+use crate::giving_way::give_way;
 use crate::http2_outbox::Http2Outbox;
 use crate::http2_streams::Http2Streams;
 use crate::instant_stream::InstantStream;
@@ -37,6 +38,9 @@ use crate::unsent::{RestOfBody, Unsent};
 
 /// Reads of one turn: others have theirs, too.
 const READS_PER_TURN_MAX: u32 = 16;
+/// Requests that the client takes back in one turn. Each cost more than it cost the client (CVE-2023-44487), and in the connection's
+/// budget of them there are enough to keep everybody else waiting if they are worked off at once.
+const RESETS_PER_TURN_MAX: u32 = 16;
 
 /// What the connection's task has beside the socket.
 struct Serving {
@@ -49,6 +53,8 @@ struct Serving {
     /// The machine takes nothing more.
     has_failed: bool,
     is_over: bool,
+    /// Of this turn. With none left, what was read waits in `pending` for the next one.
+    resets_left: u32,
     /// Since when the client has said that it leaves.
     client_leaves_since_ms: Option<u64>,
     /// Until when the handshake of TLS must be over, where something was asked before; and what waits for that.
@@ -72,6 +78,7 @@ pub(crate) async fn run(connection: &mut Connection) {
         leaving_since_ms: None,
         has_failed: false,
         is_over: false,
+        resets_left: RESETS_PER_TURN_MAX,
         client_leaves_since_ms: None,
         early_until_ms: deadline_now_ms() + core.site_ref().settings.limits.tls_handshake_timeout.as_millis() as u64,
         early: Vec::new(),
@@ -118,6 +125,7 @@ impl Serving {
     fn poll(&mut self, connection: &mut Connection, cx: &mut Context<'_>) -> Poll<()> {
         self.streams.park(cx);
         let mut reads_left = READS_PER_TURN_MAX;
+        self.begin_turn(connection);
         loop {
             let is_written = match self.poll_write(connection, cx) {
                 Poll::Ready(Err(())) => return Poll::Ready(()),
@@ -128,18 +136,26 @@ impl Serving {
                 return Poll::Ready(());
             }
             // Who does not take what is said is not listened to, beyond what is there already.
-            if self.is_over || reads_left == 0 || !self.read(connection, cx) {
+            if self.is_over || reads_left == 0 || self.resets_left == 0 || !self.read(connection, cx) {
                 break;
             }
             reads_left -= 1;
         }
-        if reads_left == 0 {
-            cx.waker().wake_by_ref();
+        if reads_left == 0 || self.resets_left == 0 {
+            give_way(cx);
         }
         if !self.early.is_empty() && !connection.is_early() {
             self.early.drain(..).for_each(|(tx, step, stream)| tell(tx, step, stream));
         }
         self.rest(connection, cx)
+    }
+
+    /// What the last turn left is taken before anything is read.
+    fn begin_turn(&mut self, connection: &mut Connection) {
+        if std::mem::replace(&mut self.resets_left, RESETS_PER_TURN_MAX) == 0 {
+            let left = std::mem::take(&mut connection.pending);
+            self.take(connection, &left);
+        }
     }
 
     /// One read, and what comes of it. False: nothing is there.
@@ -197,6 +213,9 @@ impl Serving {
                 }
                 Some(event) => self.take_event(connection, event),
             }
+            if self.resets_left == 0 {
+                break;
+            }
         }
         connection.pending.extend_from_slice(&bytes[at..]);
         if connection.pending.is_empty() {
@@ -223,6 +242,7 @@ impl Serving {
                 self.streams.take_trailers(stream, trailers);
             }
             ConnectionEvent::StreamEnded { stream, token, .. } => {
+                self.resets_left = self.resets_left.saturating_sub(1);
                 if let Some(session) = connection.session() {
                     session.debug(format_args!("H2: stream {}: {token}", stream.0));
                 }

@@ -88,6 +88,16 @@ mod tests {
         assert!(clients[0].end.is_none());
     }
 
+    /// More than one turn works off: the rest of what was read waits for the next ones, and nothing of it is lost.
+    #[test]
+    fn what_stands_behind_many_requests_that_were_taken_back_is_answered() {
+        let mut lane = lane_with("");
+        let mut clients =
+            [connect(&lane, "{{HEADERS H 1+i|{post}}{RST_STREAM - 1+i|{u32 8}}*100}{HEADERS EH 201|{get}}")];
+        lane.expect(&mut clients, "the answer of the last", |_, clients| status(&clients[0], 201) == Some(200));
+        assert!(clients[0].end.is_none(), "a hundred are no flood");
+    }
+
     #[test]
     fn a_connection_that_has_asked_often_enough_is_left_in_two_steps() {
         let mut lane = lane_with("requests_per_connection_max = 3\n");

@@ -11,6 +11,11 @@ use crate::limits::{BCRYPT_COST_MAX, PASSWORD_FILE_BYTES_MAX};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PasswordFile(HashMap<String, String>);
 
+/// Would a server read this file of users? The error says what is wrong with it, and in which line.
+pub fn check_password_file(path: &Path) -> Result<(), String> {
+    PasswordFile::read(path).map(drop)
+}
+
 impl PasswordFile {
     /// What is wrong is a sentence that names the line.
     pub(crate) fn read(path: &Path) -> Result<PasswordFile, String> {
