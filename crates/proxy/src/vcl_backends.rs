@@ -95,8 +95,7 @@ pub(crate) fn origin_of(
             },
         },
         tls: tls_of(there),
-        // No program can say so.
-        http2: false,
+        http2: endpoint.http2,
         fastcgi: None,
     })
 }
@@ -190,7 +189,11 @@ fn url_of(endpoint: &Endpoint, world: &dyn World) -> Result<OriginUrl, String> {
             .ok_or_else(|| format!("the port `{text}` is no number and no service that this machine knows"))?,
     };
     let host = host.to_owned();
-    Ok(if endpoint.tls.on { OriginUrl::Tls { host, port } } else { OriginUrl::Tcp { host, port } })
+    Ok(match (endpoint.tls.on, endpoint.http2) {
+        (true, _) => OriginUrl::Tls { host, port },
+        (false, true) => OriginUrl::Http2 { host, port },
+        (false, false) => OriginUrl::Tcp { host, port },
+    })
 }
 
 /// `name`, `name:port`, `name port`, `[v6]`, `[v6]:port` or `v6`: the host, and the port if there is one.
@@ -318,6 +321,18 @@ mod tests {
         check(r#".host_header = "b.test:8443";"#, OriginTls { name, ..OriginTls::default() });
         check(".ssl_noverify = 1;", OriginTls { verification: Verification::Off, ..OriginTls::default() });
         check(".ssl_sni = 0;", OriginTls { without_sni: true, ..OriginTls::default() });
+    }
+
+    #[test]
+    fn http2_is_spoken_by_prior_knowledge_or_as_the_server_agrees() {
+        let check = |attributes: &str, url: OriginUrl, http2: bool| {
+            let origin = origin(&format!("{{ .host = \"a.test\"; {attributes} }}")).unwrap();
+            assert_eq!((origin.urls, origin.http2), (vec![url], http2), "{attributes}");
+        };
+        let host = "a.test".to_owned();
+        check(".http2 = 1;", OriginUrl::Http2 { host: host.clone(), port: 80 }, true);
+        check(".http2 = 1; .ssl = 1;", OriginUrl::Tls { host: host.clone(), port: 443 }, true);
+        check(".http2 = 0;", OriginUrl::Tcp { host, port: 80 }, false);
     }
 
     #[test]

@@ -130,6 +130,8 @@ pub struct Endpoint {
     pub via: Option<BackendId>,
     pub authority: Option<String>,
     pub tls: Tls,
+    /// It is asked over HTTP/2: as it agrees to over TLS, else by prior knowledge.
+    pub http2: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -348,3 +348,18 @@ fn a_way_through_another_backend_is_one_step_to_a_name() {
     check("backend a { .via = v; .path = \"/run/a\"; }", "bad-backend@3");
     check("backend a { .via = b; .host = \"a.test\"; }\nbackend b { .via = v; .host = \"b.test\"; }", "bad-backend@3");
 }
+
+#[test]
+fn http2_to_a_backend_is_for_all_clients_and_no_probe() {
+    let check = |attributes: &str, expect: &str| {
+        check(&format!("vcl 4.1; backend a {{ .http2 = 1; {attributes} }}\nsub vcl_recv {{ }}"), expect);
+    };
+    check(".host = \"a.test\";", "");
+    check(".host = \"a.test\"; .ssl = 1; .probe = { }", "");
+    check(".path = \"/run/a\"; .ssl = 1;", "");
+    for other in [".proxy_header = 1;", ".preamble = :SGVsbG8=:;", ".probe = { }"] {
+        check(&format!(".host = \"a.test\"; {other}"), "bad-backend@1");
+    }
+    check(".path = \"/run/a\";", "bad-backend@1");
+    check(".host = \"a.test\"; .ssl = 1; .proxy_header = 2;", "bad-backend@1");
+}

@@ -37,6 +37,23 @@ mod tests {
     }
 
     #[test]
+    fn a_backend_of_a_program_is_asked_over_http2_where_it_says_so() {
+        let origin = PlayedHttp2::start(Manner::default());
+        let program =
+            std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("http2-{}.vcl", std::process::id()));
+        let (host, port) = (origin.address.ip(), origin.address.port());
+        let text = format!("vcl 4.1; backend b {{ .host = \"{host}\"; .port = \"{port}\"; .http2 = 1; }}\n");
+        std::fs::write(&program, text).unwrap();
+        let site = Site::start("http://127.0.0.1:1", "", &format!("[policy]\nvcl = {program:?}\n"));
+        for length in [6_221, 123_784] {
+            let (status, head, body) = site.get(&format!("/bytes/{length}"));
+            assert!(status == 200 && body == pattern(length), "{length}: {head}");
+        }
+        assert_eq!((origin.count("GET /bytes"), origin.connections()), (2, 1));
+        assert_eq!(site.metric("larder_origin_http2_connections_total"), 1);
+    }
+
+    #[test]
     fn a_request_is_said_as_http2_says_it_and_nothing_is_smuggled() {
         let origin = PlayedHttp2::start(Manner::default());
         let site = Site::before(origin.address, "");

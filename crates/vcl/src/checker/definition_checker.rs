@@ -14,7 +14,7 @@ use crate::syntax::{Attribute, AttributeValue, Backend, Definition, Identifier};
 use crate::typed_program::{Address, BackendId, Endpoint, Probe, ProbeId, ProbeRequest, Tls, ValueKind};
 use crate::types::Type;
 
-const BACKEND_ATTRIBUTES: [&str; 21] = [
+const BACKEND_ATTRIBUTES: [&str; 22] = [
     "host",
     "port",
     "path",
@@ -36,6 +36,7 @@ const BACKEND_ATTRIBUTES: [&str; 21] = [
     "ssl_noverify",
     "ssl_verify_peer",
     "ssl_verify_host",
+    "http2",
 ];
 
 const PROBE_ATTRIBUTES: [&str; 9] =
@@ -136,8 +137,28 @@ impl Checker<'_> {
             via: get("via").and_then(|attribute| self.attribute_backend(attribute, id)),
             authority: get("authority").and_then(|attribute| self.attribute_text(attribute)),
             tls: self.tls(&attributes),
+            http2: get("http2").is_some_and(|attribute| self.http2(attribute, &attributes)),
         };
         Some(endpoint)
+    }
+
+    /// larder's own: HTTP/2, as the server agrees to it over TLS, and without TLS by prior knowledge.
+    fn http2(&mut self, said: &Attribute, attributes: &Attributes<'_>) -> bool {
+        if self.attribute_flag(said) != Some(true) {
+            return false;
+        }
+        // A connection carries many clients, to a host; and probes are HTTP/1.
+        let is_clear = !attributes.get("ssl").is_some_and(|ssl| self.attribute_flag(ssl) == Some(true));
+        let others = ["proxy_header", "preamble", "via"].into_iter().chain(is_clear.then_some("path"));
+        let others = others.chain(is_clear.then_some("probe"));
+        for name in others {
+            if let Some(other) = attributes.get(name) {
+                let what = format!("`.{name}` and `.http2` cannot both be had");
+                let report = Diagnostic::new(Code::BadBackend, said.span, what).note_at(other.span, "it is here");
+                self.report(report);
+            }
+        }
+        true
     }
 
     fn tls(&mut self, attributes: &Attributes<'_>) -> Tls {
