@@ -114,6 +114,7 @@ mod tests {
             ("rate_limit = \"10/s\"", "if (vsthrottle.is_denied(\"1 0 \" + client.ip, 10, 1s)) {"),
             ("request_body_max = \"1KiB\"", "if (std.integer(req.http.Content-Length, 0) > 1024) {"),
             ("query = { ignore = [\"a\", \"b*\"] }", "\"(?<=[?&])(?:a|b[^=&]*)(?:=[^&]*)?(?:&|$)\", \"\")"),
+            ("query = { bypass = [\"a\", \"b*\"] }", "if (req.url ~ \"[?&](?:a|b[^=&]*)(?:=|&|$)\") {"),
             ("query = { sort = true }", "set req.url = std.querysort(req.url);"),
             ("query = \"ignore\"", "set req.url = regsub(req.url, \"\\?.*$\", \"\");"),
             ("cookies = { bypass = [\"sid\"] }", "if (req.http.Cookie ~ \"(?:^|;)\\s*(?:sid)\\s*(?:=|;|$)\") {"),

@@ -130,7 +130,7 @@ Exit codes: 0 done; 1 no larder answers; 2 wrong flags.";
 
 const BAN_EXAMPLES: &str = "\
 Examples:
-  larder vcl ban 'obj.http.x-url ~ ^/shop/' --config larder.toml
+  larder vcl ban 'req.url ~ ^/shop/' --config larder.toml
   larder vcl ban 'obj.status == 404 && obj.age > 1h' --admin unix:/run/larder-admin.sock
   larder vcl bans
 

@@ -10,8 +10,8 @@ use crate::why_not_stored::WhyNotStored;
 
 /// Fields of a request by which applications and the proxies before them name a client, beside Cookie and
 /// Authorization: certificates as a TLS terminator forwards them (RFC 9440 and its forerunners), keys and tokens of
-/// programming interfaces, and the user that a login before us found out.
-const OTHER_CREDENTIALS: [&str; 25] = [
+/// programming interfaces, the user that a login before us found out, and the carts of WordPress's shops.
+const OTHER_CREDENTIALS: [&str; 28] = [
     "X-Client-Cert",
     "X-Client-Certificate",
     "X-SSL-Cert",
@@ -37,6 +37,9 @@ const OTHER_CREDENTIALS: [&str; 25] = [
     "X-Forwarded-User",
     "X-Forwarded-Access-Token",
     "X-Auth-Request-User",
+    "X-WP-Nonce",
+    "Cart-Token",
+    "Nonce",
 ];
 
 /// A certificate that its client has shown to us, or to a proxy before us (RFC 9440): as strong as a password.

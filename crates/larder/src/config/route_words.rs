@@ -310,7 +310,7 @@ pub fn names(section: &mut Section<'_>, key: &'static str, what: &'static str) -
     })
 }
 
-/// `query = { ignore, keep, sort }`, or `"ignore"`: all of it.
+/// `query = { bypass, ignore, keep, sort }`, or `"ignore"`: all of it.
 fn query(section: &mut Section<'_>) -> Option<QueryRules> {
     let node = section.get("query")?;
     if is_text(node) {
@@ -320,6 +320,7 @@ fn query(section: &mut Section<'_>) -> Option<QueryRules> {
     }
     let mut table = section.section("query")?;
     let rules = QueryRules {
+        bypass: names(&mut table, "bypass", "query parameter").unwrap_or_default(),
         ignored: names(&mut table, "ignore", "query parameter").unwrap_or_default(),
         kept: names(&mut table, "keep", "query parameter"),
         sorts: table.read("sort", switch).unwrap_or(false),

@@ -140,6 +140,10 @@ fn own_answer(printed: Printed<'_>, needs: &mut Needs, out: &mut Statements) {
 }
 
 fn query(rules: &QueryRules, needs: &mut Needs, out: &mut Statements) {
+    if !rules.bypass.is_empty() {
+        let names = alternatives(&rules.bypass, "[^=&]*");
+        out.when_say(&format!("req.url ~ \"[?&](?:{names})(?:=|&|$)\""), passes());
+    }
     let cut = |names: &str| format!("set req.url = regsuball(req.url, \"(?<=[?&]){names}(?:=[^&]*)?(?:&|$)\", \"\")");
     if !rules.ignored.is_empty() {
         out.say(cut(&format!("(?:{})", alternatives(&rules.ignored, "[^=&]*"))));

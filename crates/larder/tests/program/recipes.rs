@@ -317,7 +317,10 @@ mod tests {
                 "{path}"
             );
         }
-        assert!([kitchen.get("/wp-json/x", &[]), kitchen.get("/wp-json/x", &[])].iter().all(|answer| !answer.is_hit()));
+        for path in ["/wp-json/x", "/?rest_route=/x", "/blog/wp-json/x", "/index.php/wp-json/x", "/blog/wp-admin/"] {
+            let answers = [kitchen.get(path, &[]), kitchen.get(path, &[])];
+            assert!(answers.iter().all(|answer| !answer.is_hit()), "{path}");
+        }
         assert!(kitchen.get("/2026/hello/", &[]).is_hit());
         assert!(!kitchen.get("/wp-content/a.css?ver=1", &[user]).is_hit());
         assert!(kitchen.get("/wp-content/a.css?ver=1", &["Cookie: x=1"]).is_hit());

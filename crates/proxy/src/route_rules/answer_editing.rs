@@ -77,7 +77,10 @@ impl AnswerFields {
         for line in self.set.iter().chain(&self.added).chain(missing) {
             value.clear();
             line.value.write(source, &mut value);
-            added.push_named(line.name.as_bytes(), &value);
+            // What says nothing of this request is not said: an answer before its number was made has none.
+            if !value.is_empty() {
+                added.push_named(line.name.as_bytes(), &value);
+            }
         }
         if let Some(cross_origin) = &self.cross_origin {
             cross_origin.say(source.request, |name, value| added.push_named(name, value));

@@ -11,6 +11,8 @@ const PARAMETERS_USUAL: usize = 16;
 /// What becomes of queries.
 #[derive(Clone, Debug, Default)]
 pub struct QueryRules {
+    /// A request with one of these parameters goes past the store.
+    pub bypass: Vec<NamePattern>,
     /// Parameters that make no difference.
     pub ignored: Vec<NamePattern>,
     /// Parameters that make one; no others do. `None`: all.
@@ -20,6 +22,12 @@ pub struct QueryRules {
 }
 
 impl QueryRules {
+    /// Does a query have a parameter that leads past the store?
+    pub(crate) fn bypasses(&self, query: &[u8]) -> bool {
+        !self.bypass.is_empty()
+            && query.split(|&byte| byte == b'&').any(|pair| NamePattern::any(&self.bypass, name_of(&pair)))
+    }
+
     /// May a query become another one?
     pub fn acts(&self) -> bool {
         !self.ignored.is_empty() || self.kept.is_some() || self.sorts
@@ -83,6 +91,22 @@ mod tests {
         check(&rules, "page=2&x=1&id=7", Some("id=7&page=2"));
         check(&rules, "id=2&id=1", None);
         check(&rules, "x", Some(""));
+    }
+
+    #[test]
+    fn a_parameter_leads_past_the_store_wherever_it_stands() {
+        let rules = QueryRules { bypass: patterns(&["rest_route", "wc-*"]), ..QueryRules::default() };
+        for (query, expect) in [
+            ("rest_route=/a", true),
+            ("a=1&wc-ajax=x", true),
+            ("rest_route", true),
+            ("a=rest_route", false),
+            ("rest_routes=1", false),
+            ("", false),
+        ] {
+            assert_eq!(rules.bypasses(query.as_bytes()), expect, "{query}");
+        }
+        assert!(!QueryRules::default().bypasses(b"rest_route=1"));
     }
 
     #[test]

@@ -286,11 +286,13 @@ fn rewrite(
 ) -> Option<WhyPassed> {
     let (request, seen) = (source.request, asked.seen);
     let only_reads = matches!(request.method, Method::Get | Method::Head);
-    let ignores_tracking = ignores_tracking && only_reads;
+    // A purge is about what a GET of the same URL is given.
+    let ignores_tracking = ignores_tracking && (only_reads || request.method == Method::Purge);
     if let Some(query) = request.query.filter(|_| rules.query.acts() || ignores_tracking) {
         rewritten.rewrite_query(|out| rules.query.cut(query, ignores_tracking, out));
     }
-    let mut bypass = rules.caching.is_off.then_some(WhyPassed::Route);
+    let is_passed = rules.caching.is_off || request.query.is_some_and(|query| rules.query.bypasses(query));
+    let mut bypass = is_passed.then_some(WhyPassed::Route);
     if rules.access.service.as_ref().is_some_and(|service| service.makes_personal(&rules.caching)) {
         bypass = bypass.or(Some(WhyPassed::Credentials));
     }

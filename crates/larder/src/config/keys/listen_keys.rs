@@ -55,7 +55,7 @@ pub const LISTEN: &[KeyDefinition] = &[
     key(
         V0_1,
         "address",
-        Text("IP:PORT, *:PORT (all IPv4 addresses) or unix:/PATH"),
+        Text("IP:PORT, *:PORT (all addresses) or unix:/PATH"),
         "Where to listen. Without any [[listen]] larder listens here.",
     )
     .required("\"127.0.0.1:8080\""),

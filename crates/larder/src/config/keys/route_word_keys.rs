@@ -89,7 +89,7 @@ pub const WORDS: &[KeyDefinition] = &[
         .example("{ bypass = [\"session\"], strip = [\"theme\"], keep = [\"lang\"] }"),
     key(V0_1, "query", Either(&[Words(|| vec!["ignore"]), Table]), "Which parameters make a difference; \"ignore\": none.")
         .without("all do")
-        .example("{ ignore = [\"ref\"], keep = [\"q\", \"page\"], sort = true }"),
+        .example("{ bypass = [\"preview\"], ignore = [\"ref\"], keep = [\"q\", \"page\"], sort = true }"),
     key(V0_1, "vary_by", List(&Text("\"device\", or \"header:NAME\"")), "A response for each value of a field, or for each kind of device.")
         .by_default(|| literal::texts([])),
     key(V0_1, "request_headers", Table, "Fields of requests, before anybody else sees them.")
@@ -146,6 +146,7 @@ pub const COOKIES: &[KeyDefinition] = &[
 ];
 
 pub const QUERY: &[KeyDefinition] = &[
+    key(V0_1, "bypass", NAMES, "A request with one of these goes past the store.").by_default(|| literal::texts([])),
     key(V0_1, "ignore", NAMES, "These make no difference.").by_default(|| literal::texts([])),
     key(V0_1, "keep", NAMES, "No others make one.").without("all do").example("[\"q\"]"),
     key(V0_1, "sort", Switch, "Nor does their order.").by_default(|| literal::switch(false)),
