@@ -1,8 +1,8 @@
 //! Addresses as operators write them: where to listen, what to stand in front of, where to answer questions.
 //!
-//! Flags and larder.toml read the same forms. It resolves no names and opens nothing.
+//! Flags and larder.toml read the same forms. It resolves no names.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use message::{Authority, Scheme};
@@ -18,7 +18,16 @@ pub enum AdminAddress {
 pub const LISTEN_FORM: &str = "an address with a port, such as 127.0.0.1:8080 or [::]:80, or unix:/run/larder.sock";
 pub const ORIGIN_FORM: &str = "an origin is http://HOST[:PORT], https://HOST[:PORT], h2://HOST[:PORT] or unix:/PATH";
 
-/// `IP:PORT`, `localhost:PORT`, `*:PORT` (every IPv4 address) or `unix:PATH`.
+/// Has lines where this machine speaks IPv6.
+const IPV6_ADDRESSES: &str = "/proc/net/if_inet6";
+
+/// The address that stands for all of this machine: a socket of IPv6 takes what comes by IPv4, too.
+pub fn every_address() -> IpAddr {
+    let speaks_ipv6 = std::fs::read(IPV6_ADDRESSES).is_ok_and(|lines| !lines.is_empty());
+    if speaks_ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() }
+}
+
+/// `IP:PORT`, `localhost:PORT`, `*:PORT` (every address) or `unix:PATH`.
 pub fn parse_listen(text: &str) -> Result<ListenAddress, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return match path {
@@ -33,7 +42,7 @@ pub fn parse_listen(text: &str) -> Result<ListenAddress, String> {
     let port: Option<u16> = port.parse().ok();
     match (host, port) {
         ("localhost", Some(port)) => Ok(ListenAddress::Tcp((Ipv4Addr::LOCALHOST, port).into())),
-        ("*", Some(port)) => Ok(ListenAddress::Tcp((Ipv4Addr::UNSPECIFIED, port).into())),
+        ("*", Some(port)) => Ok(ListenAddress::Tcp((every_address(), port).into())),
         ("", Some(port)) => Err(format!("say which address: 127.0.0.1:{port} for this machine only, *:{port} for all")),
         _ if text.parse::<IpAddr>().is_ok() => Err(format!("the port is missing; {LISTEN_FORM}")),
         _ => Err(format!("expected {LISTEN_FORM}")),
@@ -157,7 +166,6 @@ mod tests {
             ("127.0.0.1:0", Ok("127.0.0.1:0")),
             ("[::1]:80", Ok("[::1]:80")),
             ("localhost:81", Ok("127.0.0.1:81")),
-            ("*:80", Ok("0.0.0.0:80")),
             ("unix:/run/l.sock", Ok("unix:/run/l.sock")),
             ("unix:", Err("a path must follow")),
             (":8080", Err("127.0.0.1:8080 for this machine")),
@@ -168,6 +176,8 @@ mod tests {
         ] {
             check(parse_listen(text), show_listen, text, expect);
         }
+        let every = SocketAddr::new(every_address(), 80).to_string();
+        check(parse_listen("*:80"), show_listen, "*:80", Ok(&every));
     }
 
     #[test]

@@ -137,7 +137,10 @@ mod tests {
         );
         check(
             &["--root", "/srv", "--tls", "*:443", "--cert", both, "--key", both, "--tls", "*:444"],
-            &["address = \"0.0.0.0:444\""],
+            &[&format!(
+                "address = \"{}:444\"",
+                if crate::addresses::every_address().is_ipv6() { "[::]" } else { "0.0.0.0" }
+            )],
         );
         let acme = ["--acme-domain", "a.test", "--acme-agree-terms", "--acme-email", "a@a.test", "--acme-folder", "/f"];
         check(&[&["--root", "/srv", "--tls", "*:443"], &acme[..]].concat(), &["# --acme-…", "terms_agreed = true"]);

@@ -58,6 +58,7 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
     for listener in &plan.settings.listeners {
         found.extend(address(&listener.address, "[[listen]] address, --listen", true));
     }
+    found.extend(shared_ports(plan));
     if let AdminAddress::At(at) = &plan.admin.address {
         found.extend(address(at, "[admin] address, --admin", plan.admin.asked_for));
     }
@@ -72,12 +73,7 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
             }),
         );
     }
-    if let Some(file) = &plan.settings.forward.password_file {
-        let why = readable(file);
-        found.extend(why.map(|why| {
-            MachineFinding::fatal(format!("the users' file {} {why} ([forward] password_file)", file.display()))
-        }));
-    }
+    found.extend(users_files(plan));
     if let Some(acme) = &plan.acme {
         let folder = &acme.settings.folder;
         let why = writable_folder(folder);
@@ -88,6 +84,40 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
     found.extend(name_check::unresolved(plan).into_iter().map(MachineFinding::warning));
     found.extend(origin_check::unanswered(plan).into_iter().map(MachineFinding::warning));
     found
+}
+
+/// Two listeners of one port, of which one takes all addresses.
+fn shared_ports(plan: &Plan) -> Vec<MachineFinding> {
+    let tcp = |address: &ListenAddress| if let ListenAddress::Tcp(at) = address { Some(*at) } else { None };
+    let all: Vec<SocketAddr> = plan.settings.listeners.iter().filter_map(|listener| tcp(&listener.address)).collect();
+    let takes = |one: &SocketAddr, other: &SocketAddr| {
+        let is_all_of = one.ip().is_unspecified() && (one.is_ipv6() || other.is_ipv4());
+        one.port() == other.port() && one.port() != 0 && (is_all_of || one == other)
+    };
+    let mut found = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        for other in all[at + 1..].iter().filter(|other| takes(one, other) || takes(other, one)) {
+            let message = format!("{one} and {other} are one port of the same address ([[listen]] address, --listen)");
+            found.push(MachineFinding::fatal(message).advise("leave out the one that the other includes".to_owned()));
+        }
+    }
+    found
+}
+
+/// Users and their hashes, as the server reads them.
+fn users_files(plan: &Plan) -> Vec<MachineFinding> {
+    let settings = &plan.settings;
+    let of_forward = settings.forward.password_file.iter().map(|file| (file, "[forward] password_file"));
+    let logins = settings.routes.iter().filter_map(|route| route.rules.access.login.as_ref());
+    let of_routes = logins.map(|login| (&login.file, "basic_auth of a [[route]] or of [policy]"));
+    let mut all: Vec<(&PathBuf, &str)> = of_forward.chain(of_routes).collect();
+    all.sort_unstable();
+    all.dedup_by_key(|(file, _)| *file);
+    let wrong = |(file, setting): (&PathBuf, &str)| {
+        let why = proxy::check_password_file(file).err()?;
+        Some(MachineFinding::fatal(format!("the users' file cannot be read: {why} ({setting})")))
+    };
+    all.into_iter().filter_map(wrong).collect()
 }
 
 /// Can anybody listen there? One that is taken may be taken by the larder that runs, which this is the next configuration of.

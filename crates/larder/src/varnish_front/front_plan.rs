@@ -7,7 +7,7 @@ use cache::DiskFile;
 use proxy::settings::{ListenAddress, ListenerSettings, ListenerTls};
 use varnishd::{CommandLine, ListenArgument, ListenPlace, ParameterBook, SocketOwner, StorageKind};
 
-use crate::addresses::{AdminAddress, parse_admin};
+use crate::addresses::{AdminAddress, every_address, parse_admin};
 use crate::config::is_server_name;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory};
 use crate::quantities::{parse_size, show_size};
@@ -20,8 +20,6 @@ const MEMORY_DEFAULT: &str = "100m";
 const MEMORY_SHARE_PERCENT: u64 = 75;
 /// The port of a `-b` that has none.
 const BACKEND_PORT_DEFAULT: u16 = 80;
-/// Its presence says that the kernel speaks IPv6.
-const IPV6_ADDRESSES: &str = "/proc/net/if_inet6";
 
 pub struct FrontPlan {
     pub plan: Plan,
@@ -144,10 +142,7 @@ fn addresses(host: Option<&str>, port: u16) -> Result<Vec<ListenAddress>, String
 /// All addresses of a name; of this machine without one, where a socket of IPv6 takes those of IPv4 too.
 pub fn resolve(host: Option<&str>, port: u16) -> Result<Vec<SocketAddr>, String> {
     let Some(host) = host else {
-        let speaks_ipv6 = std::fs::read(IPV6_ADDRESSES).is_ok_and(|lines| !lines.is_empty());
-        let all: std::net::IpAddr =
-            if speaks_ipv6 { std::net::Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
-        return Ok(vec![SocketAddr::new(all, port)]);
+        return Ok(vec![SocketAddr::new(every_address(), port)]);
     };
     let found =
         (host, port).to_socket_addrs().map_err(|error| format!("Got no socket(s) for {host}:{port}: {error}"))?;
