@@ -84,6 +84,8 @@ mod imported_caddy;
 mod imported_guards;
 #[path = "program/imported_haproxy.rs"]
 mod imported_haproxy;
+#[path = "program/imported_haproxy_holes.rs"]
+mod imported_haproxy_holes;
 #[path = "program/imported_memcached.rs"]
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]

@@ -53,8 +53,9 @@ pub fn routes(decided: &[DecidedCell], realm: &str, findings: &mut Findings) -> 
     let mut made: Vec<MadeRoute> = Vec::new();
     let mut refused: Vec<RefusedBefore> = Vec::new();
     for (at, one) in decided.iter().enumerate() {
-        let cell = one.cell.without_guards();
-        let words = match (own_words(one.cell.guards()), &one.lines) {
+        let cell = one.cell.without_guards().with_fields_once();
+        let own = own_words(one.cell.guards()).filter(|_| !one.cell.asks_a_field_twice());
+        let words = match (own, &one.lines) {
             (Some(words), _) if words == ClientWords::default() => words,
             (Some(words), Some(_)) if words.rates.is_empty() => {
                 if !refuses_the_rest(one, &decided[at + 1..]) {

@@ -116,11 +116,6 @@ pub fn alternatives(words: &[String], world: &TestWorld<'_>) -> Vec<Alternative>
         "http_auth_group" => test.by_login(Some(&test.values), world.users),
         "hdr" | "req.hdr" | "req.fhdr" if test.of.eq_ignore_ascii_case("host") => test.by_host(),
         "hdr" | "req.hdr" | "req.fhdr" if !test.of.is_empty() && !test.of.contains(',') => test.by_field(),
-        "cook" | "req.cook" if !test.of.is_empty() && test.comparison != Comparison::Unknown => {
-            // It may be within another one's value, so that nobody can be sure.
-            let named = Asks::Field("Cookie".to_owned(), Some(format!("*{}=*", test.of)));
-            vec![Alternative { asks: Some(named), is_sure: false }]
-        }
         // larder leaves out who does not answer, and asks backups by itself.
         "nbsrv" | "srv_is_up" => test.by_servers(),
         _ => world
@@ -136,9 +131,12 @@ impl WrittenTest {
         let (fetch, of, mut ignores_case) = fetch_of(criterion)?;
         let (fetch, mut comparison) = by_suffix(&fetch);
         let mut values = Vec::new();
+        // Behind the first value all words are values.
+        let mut may_be_flag = true;
         while let Some((word, behind)) = rest.split_first() {
             rest = behind;
             match word.as_str() {
+                word if !may_be_flag => values.push(word.to_owned()),
                 "-i" => ignores_case = true,
                 "-m" => {
                     let (how, behind) = rest.split_first()?;
@@ -154,8 +152,11 @@ impl WrittenTest {
                     values.extend(rest.iter().cloned());
                     break;
                 }
-                flag if flag.starts_with('-') && flag.len() == 2 && values.is_empty() => return None,
-                _ => values.push(word.clone()),
+                flag if flag.starts_with('-') => return None,
+                _ => {
+                    may_be_flag = false;
+                    values.push(word.clone());
+                }
             }
         }
         (values.len() <= VALUES_MAX).then_some(WrittenTest { fetch, of, comparison, ignores_case, values })
@@ -184,7 +185,12 @@ impl WrittenTest {
     /// Names of hosts; larder's have no letters' size and no port.
     fn by_host(&self) -> Vec<Alternative> {
         let mut names = std::collections::BTreeSet::new();
+        // An end that begins within a label, and labels anywhere, are met by hosts that no list of names is.
+        let mut others_may_meet_it = false;
         for value in &self.values {
+            if !self.ignores_case && value.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                return unsure();
+            }
             let value = value.to_lowercase();
             let (name, port) = value.split_once(':').map_or((&*value, None), |(name, port)| (name, Some(port)));
             // One port of a name alone is none of larder's hosts.
@@ -200,11 +206,16 @@ impl WrittenTest {
                 (Comparison::End, Some(below)) if is_name(below) => drop(names.insert(format!("*.{below}"))),
                 (Comparison::End | Comparison::Labels, None) if is_name(name) => {
                     names.extend([name.to_owned(), format!("*.{name}")]);
+                    others_may_meet_it = true;
                 }
                 _ => return unsure(),
             }
         }
-        if names.is_empty() { unsure() } else { vec![sure(Asks::Host(names))] }
+        if names.is_empty() {
+            return unsure();
+        }
+        let others = others_may_meet_it.then(unsure).into_iter().flatten();
+        [sure(Asks::Host(names))].into_iter().chain(others).collect()
     }
 
     /// HAProxy divides a field at commas and compares each part: a line that only has the value in it is unsure.
@@ -289,30 +300,34 @@ fn fetch_of(criterion: &str) -> Option<(String, String, bool)> {
     let (fetch, rest) = match criterion.split_once('(') {
         Some((fetch, rest)) if !fetch.contains(',') => {
             let (of, behind) = rest.split_once(')')?;
-            return converted(behind).map(|ignores_case| (fetch.to_owned(), of.to_owned(), ignores_case));
+            let behind = if of.eq_ignore_ascii_case("host") { without_port(behind) } else { behind.to_owned() };
+            return converted(&behind).map(|ignores_case| (fetch.to_owned(), of.to_owned(), ignores_case));
         }
         _ => criterion.split_once(',').map_or((criterion, ""), |(fetch, _)| (fetch, &criterion[fetch.len()..])),
     };
     converted(rest).map(|ignores_case| (fetch.to_owned(), String::new(), ignores_case))
 }
 
-/// Converters that change nothing but the size of letters, and take a port away.
+/// Without the converter that takes the port from a host, which larder's hosts do not have.
+fn without_port(behind: &str) -> String {
+    let converter = [",field(1,:)", ",host_only"].into_iter().find(|converter| behind.contains(converter));
+    converter.map_or(behind.to_owned(), |converter| behind.replacen(converter, "", 1))
+}
+
+/// Converters that change nothing but the size of letters.
 fn converted(behind: &str) -> Option<bool> {
     match behind {
-        "" | ",field(1,:)" | ",host_only" => Some(false),
-        ",lower" | ",lower,field(1,:)" | ",field(1,:),lower" | ",host_only,lower" | ",lower,host_only" => Some(true),
+        "" => Some(false),
+        ",lower" => Some(true),
         _ => None,
     }
 }
 
 /// `path_beg` is `path` compared by its beginning.
 fn by_suffix(fetch: &str) -> (String, Comparison) {
-    let usual = |fetch: &str| if fetch.ends_with("cook") { Comparison::Found } else { Comparison::Whole };
     match fetch.rsplit_once('_') {
-        Some((base @ ("path" | "hdr" | "req.hdr" | "req.fhdr" | "cook" | "req.cook"), how)) => {
-            (base.to_owned(), comparison_named(how))
-        }
-        _ => (fetch.to_owned(), usual(fetch)),
+        Some((base @ ("path" | "hdr" | "req.hdr" | "req.fhdr"), how)) => (base.to_owned(), comparison_named(how)),
+        _ => (fetch.to_owned(), Comparison::Whole),
     }
 }
 
@@ -379,6 +394,7 @@ mod tests {
         check_path("path_dir api", &[("/api", true), ("/v/api/x", true), ("/apix", false)]);
         check_path("path_sub ..", &[("/a/../b", true), ("/ab", false)]);
         check_path("path -m reg ^/a|b$", &[("/ax", true), ("/xb", true), ("/x", false)]);
+        check_path("path_beg /a -i", &[("/ax", true), ("/A", false), ("-ix", true)]);
         check_path("path,lower -m beg /a", &[("/AB", true), ("/b", false)]);
     }
 
@@ -401,6 +417,11 @@ mod tests {
             "hdr(host) a.test:8080",
             "hdr_cnt(x) eq 0",
             "cook_cnt(x) eq 0",
+            "cook(session)",
+            "path,field(1,:) /a",
+            "hdr(x-a),field(1,:) b",
+            "hdr(host) B.test",
+            "hdr_dom(host) .a.test",
             "method get",
             "sc_http_req_rate(0) gt 5",
         ] {
@@ -416,8 +437,12 @@ mod tests {
         };
         host("hdr(host) -i A.test a.test:8080 b.test", &["a.test", "b.test"]);
         host("hdr_end(host) .a.test", &["*.a.test"]);
-        host("hdr_dom(host) a.test", &["*.a.test", "a.test"]);
         host("req.hdr(host),lower,field(1,:) a.test", &["a.test"]);
+        // Also met by nota.test, and by a.test.example.
+        for line in ["hdr_end(host) a.test", "hdr_dom(host) a.test"] {
+            let names = ["*.a.test", "a.test"].map(str::to_owned).into();
+            assert_eq!(of(line), [vec![sure(Asks::Host(names))], unsure()].concat(), "{line}");
+        }
         assert_eq!(
             of("src 10.0.0.0/8 ::1"),
             [sure(Asks::Guard(ClientGuard::From(vec!["10.0.0.0/8".into(), "::1".into()])))]
@@ -444,6 +469,5 @@ mod tests {
         );
         assert_eq!(shown("hdr_reg(x-a) ^b"), ["false any"]);
         assert_eq!(shown("hdr(x-a) -m found"), ["true any"]);
-        assert_eq!(shown("cook(session)"), ["false *session=*"]);
     }
 }

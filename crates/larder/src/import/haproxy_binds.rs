@@ -16,11 +16,10 @@ const CERTIFICATES_MAX: usize = 10_000;
 const BESIDE: [&str; 6] = ["key", "issuer", "ocsp", "sctl", "dh", "crt-list"];
 
 /// Words with a value that larder has no need of, or chooses by itself.
-const NEEDS_NO_VALUE: [&str; 14] = [
+const NEEDS_NO_VALUE: [&str; 13] = [
     "name",
     "process",
     "thread",
-    "interface",
     "mss",
     "backlog",
     "maxconn",
@@ -79,8 +78,11 @@ impl BoundAddresses {
                 "ssl-max-ver" => drop(words.next()),
                 "ca-file" => tls.push(format!("client_ca = {}", shown(&folders.authorities.join(words.next()?)))),
                 "verify" => verifies = words.next(),
-                "crl-file" | "ca-verify-file" | "crt-ignore-err" | "ca-ignore-err" | "tls-ticket-keys" | "mode"
-                | "uid" | "gid" | "user" | "group" => {
+                "crl-file" | "interface" | "namespace" | "v6only" | "crt-ignore-err" | "ca-ignore-err" => {
+                    findings.leave(&said(line), "nobody listens: larder has no word for who is kept out so");
+                    return None;
+                }
+                "ca-verify-file" | "tls-ticket-keys" | "mode" | "uid" | "gid" | "user" | "group" => {
                     words.next();
                     findings.leave(&said(line), "a word of this listener that larder has not");
                 }
@@ -212,6 +214,8 @@ mod tests {
         check("bind /run/a.sock", Some(&["unix:/run/a.sock"]));
         check("bind :8000-8010", None);
         check("bind abns@x", None);
+        check("bind *:80 interface lo", None);
+        check("bind :::80 v6only", None);
     }
 
     #[test]

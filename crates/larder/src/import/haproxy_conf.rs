@@ -1,6 +1,7 @@
 //! The grammar of HAProxy's configuration file: lines of words beneath sections, and what a section takes from the `defaults`
 //! before it. It knows no keyword but those that open a section.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::bounded_file;
@@ -94,7 +95,32 @@ fn inherited(head: &Directive, known: &[HaproxySection]) -> Vec<Directive> {
         return Vec::new();
     }
     let is_it = |section: &&HaproxySection| section.kind == "defaults" && from.is_none_or(|from| section.name == *from);
-    known.iter().rev().find(is_it).map(|section| section.lines.clone()).unwrap_or_default()
+    known.iter().rev().find(is_it).map(|section| with_own_tests(&section.lines)).unwrap_or_default()
+}
+
+/// The tests that a `defaults` names are for its own rules: those of the same name in whoever takes its lines are others.
+fn with_own_tests(lines: &[Directive]) -> Vec<Directive> {
+    let is_test = |line: &&Directive| line.name == "acl";
+    let named: BTreeSet<String> = lines.iter().filter(is_test).map(|line| line.argument(0).to_owned()).collect();
+    let mut lines = lines.to_vec();
+    for line in &mut lines {
+        let from = match line.name.as_str() {
+            "acl" => Some(0),
+            _ => line.arguments.iter().position(|word| word == "if" || word == "unless"),
+        };
+        let mut is_in_braces = false;
+        for word in line.arguments.iter_mut().skip(from.unwrap_or(usize::MAX)).take(if line.name == "acl" {
+            1
+        } else {
+            usize::MAX
+        }) {
+            is_in_braces = (is_in_braces || word.ends_with('{')) && word != "}";
+            if !is_in_braces && named.contains(word.trim_start_matches('!')) {
+                word.push_str(" of defaults");
+            }
+        }
+    }
+    lines
 }
 
 /// The words of a line: blanks divide, quotes and backslashes keep them together.
@@ -108,9 +134,11 @@ fn words(line: &str) -> Result<Vec<String>, &'static str> {
             (letter, Some('\'')) => word.push(letter),
             ('\\', _) => {
                 is_word = true;
-                push_escaped(&mut letters, &mut word);
+                push_escaped(&mut letters, quote, &mut word)?;
             }
-            ('$', Some('"')) if letters.clone().next().is_some_and(|next| next == '{' || next.is_alphabetic()) => {
+            ('$', Some('"'))
+                if letters.clone().next().is_some_and(|next| next == '{' || next == '_' || next.is_alphabetic()) =>
+            {
                 return Err("a variable of the environment is not read: write what it stands for");
             }
             (letter, Some(_)) => word.push(letter),
@@ -139,8 +167,17 @@ fn words(line: &str) -> Result<Vec<String>, &'static str> {
 }
 
 /// What stands behind a backslash; where it means nothing, the backslash stays.
-fn push_escaped(letters: &mut std::str::Chars<'_>, word: &mut String) {
+fn push_escaped(letters: &mut std::str::Chars<'_>, quote: Option<char>, word: &mut String) -> Result<(), &'static str> {
     let meant = match letters.clone().next() {
+        Some('x') => {
+            letters.next();
+            let digits: String = letters.by_ref().take(2).collect();
+            let byte =
+                u8::from_str_radix(&digits, 16).ok().filter(|byte| digits.len() == 2 && (1..0x80).contains(byte));
+            word.push(char::from(byte.ok_or("a byte that no text has stands behind \\x")?));
+            return Ok(());
+        }
+        Some('$') if quote == Some('"') => Some('$'),
         Some('n') => Some('\n'),
         Some('r') => Some('\r'),
         Some('t') => Some('\t'),
@@ -154,6 +191,7 @@ fn push_escaped(letters: &mut std::str::Chars<'_>, word: &mut String) {
         }
         None => word.push('\\'),
     }
+    Ok(())
 }
 
 /// A line as it may be said: values of fields, passwords and what is compared with them are left out.
@@ -200,6 +238,11 @@ mod tests {
         check_words("\"a", None);
         check_words(r"replace-path /a\.b/(.*) /\1", Some(&["replace-path", r"/a\.b/(.*)", r"/\1"]));
         check_words("\"${HOME}\"", None);
+        check_words("\"$_HOME\"", None);
+        check_words(r#"path_reg "^/a(/|\$)" b\$"#, Some(&["path_reg", "^/a(/|$)", r"b\$"]));
+        check_words(r"path_beg /hid\x64en", Some(&["path_beg", "/hidden"]));
+        check_words(r"\xff", None);
+        check_words(r"\x6", None);
         check_words("# all of it", Some(&[]));
     }
 
@@ -227,6 +270,23 @@ mod tests {
         );
         assert!(sections("bind :80\n", Path::new("f")).is_err());
         assert!(sections("global\n.if x\n", Path::new("f")).unwrap_err().starts_with("f:2: "));
+    }
+
+    #[test]
+    fn tests_of_defaults_are_for_their_own_rules() {
+        let text = "defaults d\n acl ok path_beg /pub\n http-request deny if !ok { path ok } or ok\n\
+                    frontend web from d\n acl ok path_beg /other\n http-request set-header X 1 if ok\n";
+        let found = sections(text, Path::new("f")).unwrap();
+        let lines: Vec<String> = found[0].lines.iter().map(Directive::text).collect();
+        assert_eq!(
+            lines,
+            [
+                "acl ok of defaults path_beg /pub",
+                "http-request deny if !ok of defaults { path ok } or ok of defaults",
+                "acl ok path_beg /other",
+                "http-request set-header X 1 if ok",
+            ]
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ const OF_THE_PROCESS: [&str; 41] = [
 ];
 
 /// Lines of proxies that are read where they are about something.
-const READ_ELSEWHERE: [&str; 31] = [
+const READ_ELSEWHERE: [&str; 32] = [
     "acl",
     "balance",
     "bind",
@@ -78,8 +78,64 @@ const READ_ELSEWHERE: [&str; 31] = [
     "tcp-check",
     "tcp-request",
     "transparent",
+    "unique-id-header",
     "use-server",
     "use_backend",
+];
+
+/// `option` with one of these says nothing of who is answered.
+const OPTIONS_OF_NO_USE: [&str; 51] = [
+    "abortonclose",
+    "accept-invalid-http-request",
+    "accept-invalid-http-response",
+    "accept-unsafe-violations-in-http-request",
+    "accept-unsafe-violations-in-http-response",
+    "allbackups",
+    "clitcpka",
+    "contstats",
+    "disable-h2-upgrade",
+    "dontlog-normal",
+    "dontlognull",
+    "external-check",
+    "forceclose",
+    "h1-case-adjust-bogus-client",
+    "h1-case-adjust-bogus-server",
+    "http-buffer-request",
+    "http-ignore-probes",
+    "http-keep-alive",
+    "http-no-delay",
+    "http-pretend-keepalive",
+    "http-restrict-req-hdr-names",
+    "http-server-close",
+    "http-tunnel",
+    "http-use-htx",
+    "http-use-proxy-header",
+    "httpclose",
+    "httplog",
+    "httpslog",
+    "idle-close-on-response",
+    "independent-streams",
+    "log-health-checks",
+    "log-separate-errors",
+    "logasap",
+    "mysql-check",
+    "nolinger",
+    "persist",
+    "pgsql-check",
+    "prefer-last-server",
+    "redis-check",
+    "smtpchk",
+    "socket-stats",
+    "splice-auto",
+    "splice-request",
+    "splice-response",
+    "srvtcpka",
+    "tcp-check",
+    "tcp-smart-accept",
+    "tcp-smart-connect",
+    "tcpka",
+    "tcplog",
+    "ssl-hello-chk",
 ];
 
 /// Lines that larder has no need of, or does by itself.
@@ -129,11 +185,11 @@ pub enum ProxyKeyword {
 pub fn of_proxy(line: &Directive) -> ProxyKeyword {
     match (line.name.as_str(), line.argument(0)) {
         ("timeout", _) => ProxyKeyword::Time,
-        ("option", "forwardfor" | "httpchk" | "redispatch") => ProxyKeyword::ReadElsewhere,
-        ("option", "checkcache" | "http-proxy" | "http_proxy" | "transparent") => ProxyKeyword::Unknown,
-        ("filter", "compression" | "cache" | "trace" | "bwlim-in" | "bwlim-out") | ("option", _) => {
-            ProxyKeyword::NeedsNothing
-        }
+        ("option", "forwardfor" | "originalto" | "httpchk" | "redispatch") => ProxyKeyword::ReadElsewhere,
+        // Requests with such fields go on without them.
+        ("option", "http-restrict-req-hdr-names") if line.argument(1) == "reject" => ProxyKeyword::Left,
+        ("option", option) if OPTIONS_OF_NO_USE.contains(&option) => ProxyKeyword::NeedsNothing,
+        ("filter", "compression" | "cache" | "trace" | "bwlim-in" | "bwlim-out") => ProxyKeyword::NeedsNothing,
         ("tcp-response", "inspect-delay") => ProxyKeyword::NeedsNothing,
         ("rate-limit" | "source" | "monitor" | "ignore-persist" | "force-persist", _) => ProxyKeyword::Left,
         (name, _) if name.starts_with("error") => ProxyKeyword::OwnAnswer,
@@ -168,6 +224,7 @@ mod tests {
             "reqrep a b",
             "tcp-response content reject",
             "option checkcache",
+            "option no-such-one",
             "x y",
         ] {
             assert!(!is_known(&directive(line)), "{line}");

@@ -1,6 +1,8 @@
 //! What becomes of the requests that come to a listener of HAProxy's: the rules of its proxy, then those of the backend that they lead
 //! to.
 
+use std::collections::BTreeSet;
+
 use crate::import::decided_routes::DecidedCell;
 use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_conditions::NamedTests;
@@ -108,8 +110,10 @@ impl ProxyAnswers {
     /// All that is decided: two kinds of listeners with the same are the same.
     pub fn decided_texts(&self) -> Vec<String> {
         let shown = |branch: &RuleBranch| {
-            let RuleBranch { cell, fields, answers, host, rewrite, cache, ends, .. } = branch;
-            format!("{cell:?} {fields:?} {answers:?} {host:?} {rewrite:?} {cache:?} {ends:?} {:?}", self.answers)
+            let RuleBranch { cell, fields, answers, host, rewrite, ends, .. } = branch;
+            let RuleBranch { cache, is_kept, is_stored_by_nobody, .. } = branch;
+            let stored = (cache, is_kept, is_stored_by_nobody);
+            format!("{cell:?} {fields:?} {answers:?} {host:?} {rewrite:?} {stored:?} {ends:?} {:?}", self.answers)
         };
         self.branches.iter().map(shown).collect()
     }
@@ -122,18 +126,22 @@ impl ProxyAnswers {
         }
     }
 
-    /// What the routes say of a branch. `origin`: the one that stands for its backend. `storing`: whether any part of the site stores, and for
-    /// how many seconds this one does.
+    /// What the routes say of a branch. `origin`: the one that stands for its backend. `has_cache`: is there a part of the site that a cache of
+    /// HAProxy's answers? Then the others are not stored. `asked`: fields that any route asks for.
     pub fn decided(
         &self,
         branch: &RuleBranch,
         origin: Option<String>,
-        (others_store, ttl): (bool, Option<u64>),
+        (has_cache, asked): (bool, &BTreeSet<String>),
         findings: &mut Findings,
     ) -> DecidedCell {
         let refused_with = if let Some(RuleEnding::Closed(status)) = branch.ends { status } else { 429 };
         let mut decided =
             DecidedCell { cell: branch.cell.clone(), lines: None, refused_with, line: branch.line.clone() };
+        if asked.iter().any(|name| branch.fields.touches(name)) {
+            findings.leave(&branch.line, "closed: a field is changed here by which routes are told apart");
+            return decided;
+        }
         let mut answers = branch.answers.clone();
         answers.then(&self.answers);
         let (of_answers, twice) = answers.line("response_headers");
@@ -148,10 +156,8 @@ impl ProxyAnswers {
                 let mut lines = vec![format!("origin = {}", quoted(&origin))];
                 lines.extend(branch.rewrite.as_ref().map(|target| format!("rewrite = {}", quoted(target))));
                 lines.extend(of_requests);
-                match ttl {
-                    Some(seconds) => lines.push(format!("ttl = \"{seconds}s\"")),
-                    None if others_store => lines.push("cache = false".to_owned()),
-                    None => {}
+                if branch.is_stored_by_nobody || has_cache && !branch.is_kept {
+                    lines.push("cache = false".to_owned());
                 }
                 lines
             }

@@ -11,7 +11,7 @@ use crate::import::haproxy_keywords;
 use crate::import::haproxy_redirects;
 use crate::import::haproxy_texts::{plain, template};
 use crate::import::import_findings::Findings;
-use crate::import::imported_fields::EditedFields;
+use crate::import::imported_fields::{EditedFields, is_of_caches, lets_store};
 use crate::import::nginx_conf::Directive;
 use crate::import::path_tests::PathTest;
 use crate::import::request_cells::{Asks, RequestCell};
@@ -39,6 +39,9 @@ const SAY_NOTHING: [&str; 13] = [
     "wait-for-handshake",
 ];
 
+/// What `tcp-request` may set that nobody is let in by.
+const SAY_NOTHING_OF_CLIENTS: [&str; 5] = ["set-log-level", "set-mark", "set-nice", "set-tos", "set-var"];
+
 /// Paths in another spelling than they are meant.
 const SPELLED_OTHERWISE: &str = r"//|/\.\.?(?:/|$)|%";
 
@@ -56,8 +59,12 @@ pub struct RuleBranch {
     pub host: Option<String>,
     /// The path that it is asked for.
     pub rewrite: Option<String>,
-    /// The cache that answers and keeps.
+    /// The cache that answers …
     pub cache: Option<String>,
+    /// … and that keeps what is answered, too.
+    pub is_kept: bool,
+    /// A rule of answers says something of who may keep them.
+    pub is_stored_by_nobody: bool,
     pub ends: Option<RuleEnding>,
     /// No further rule of this list is asked.
     is_past: bool,
@@ -102,6 +109,8 @@ impl RuleBranch {
             host: None,
             rewrite: None,
             cache: None,
+            is_kept: false,
+            is_stored_by_nobody: false,
             ends: None,
             is_past: false,
             line: line.clone(),
@@ -116,6 +125,14 @@ impl RuleBranch {
             Asks::Field(name, _) => self.fields.touches(name),
             Asks::Method(_) | Asks::Guard(_) => false,
         }
+    }
+
+    /// Does a text say what a rule before has changed? larder's variables are of the request as it came.
+    fn says_changed(&self, text: &str) -> bool {
+        let is_said = |names: &[&str]| names.iter().any(|name| text.contains(&format!("${{{name}}}")));
+        self.fields.are_said_in(text)
+            || self.host.is_some() && is_said(&["host"])
+            || self.rewrite.is_some() && is_said(&["uri", "request_uri"])
     }
 
     fn end(&mut self, ending: RuleEnding, line: &Directive) {
@@ -141,7 +158,39 @@ impl ProxyRules<'_> {
         self.list(|line| line.name == "block", |rules, line| rules.rule(line, &renamed("deny", &line.arguments)))?;
         self.list(|line| line.name == "http-request", |rules, line| rules.rule(line, &line.arguments))?;
         self.list(|line| line.name == "stats", |rules, line| rules.page(line))?;
-        self.list(|line| line.name == "redirect", |rules, line| rules.rule(line, &renamed("redirect", &line.arguments)))
+        self.list(
+            |line| line.name == "redirect",
+            |rules, line| rules.rule(line, &renamed("redirect", &line.arguments)),
+        )?;
+        self.fields_of_haproxy();
+        Ok(())
+    }
+
+    /// Fields that HAProxy says behind all rules: who asks, by another name than larder has for that, and which request it is. What the client
+    /// says by that name is gone.
+    fn fields_of_haproxy(&mut self) {
+        let lines = self.lines;
+        for line in lines {
+            let named = line.arguments.iter().position(|word| word == "header").map(|at| line.argument(at + 1));
+            let (name, value) = match (line.name.as_str(), line.argument(0)) {
+                ("option", "forwardfor") => (named.unwrap_or("X-Forwarded-For"), Some("${remote_addr}")),
+                ("option", "originalto") => (named.unwrap_or("X-Original-To"), None),
+                ("unique-id-header", name) => (name, Some("${request_id}")),
+                _ => continue,
+            };
+            if SENT_BY_US.contains(&name.to_lowercase().as_str()) {
+                continue;
+            }
+            if value.is_none() {
+                self.findings.leave(&said(line), "taken out: larder has no name for the address that a client came to");
+            }
+            for branch in self.branches.iter_mut().filter(|_| may_be_set_in_requests(name)) {
+                match value {
+                    Some(value) => branch.fields.set(name, value.to_owned()),
+                    None => branch.fields.remove(name),
+                }
+            }
+        }
     }
 
     fn list(
@@ -236,7 +285,8 @@ impl ProxyRules<'_> {
         match words.first().map(String::as_str) {
             Some("accept") => self.rule(line, &renamed("allow", words.get(1..).unwrap_or_default())),
             Some("reject") => self.rule(line, words),
-            Some(word) if word.starts_with("track-sc") || word.starts_with("set-") || word.starts_with("sc-") => Ok(()),
+            Some(word) if word.starts_with("track-sc") || word.starts_with("sc-") => Ok(()),
+            Some(word) if SAY_NOTHING_OF_CLIENTS.contains(&word.split('(').next().unwrap_or_default()) => Ok(()),
             Some("expect-proxy" | "capture" | "unset-var") => Ok(()),
             _ => {
                 let (words, condition) = self.divided(words);
@@ -296,8 +346,12 @@ impl ProxyRules<'_> {
                 if answer.is_none() {
                     self.findings.leave(&said(line), "closed: larder does not answer so");
                 }
+                let says_changed = |branch: &RuleBranch| match &answer {
+                    Some(RuleEnding::Answered(lines)) => lines.iter().any(|text| branch.says_changed(text)),
+                    _ => false,
+                };
                 self.divide(line, &condition, |branch, is_sure| match (&answer, is_sure) {
-                    (Some(answer), true) => branch.end(answer.clone(), line),
+                    (Some(answer), true) if !says_changed(branch) => branch.end(answer.clone(), line),
                     _ => branch.close(line),
                 })
             }
@@ -365,16 +419,23 @@ impl ProxyRules<'_> {
             self.findings.leave(&said(line), CLOSED_BY_ACTION);
             return self.divide(line, condition, |branch, _| branch.close(line));
         }
-        if value.is_none() && action.ends_with("t-header") || action.starts_with("replace-") {
+        let mut is_taken_out = action.starts_with("replace-");
+        let said_by_it = |branch: &RuleBranch| value.clone().filter(|value| !branch.says_changed(value));
+        self.divide(line, condition, |branch, is_sure| match (action, said_by_it(branch)) {
+            ("del-header", _) => branch.fields.remove(&pattern),
+            ("add-header", Some(value)) if is_sure => branch.fields.add(&name, value),
+            ("set-header", Some(value)) if is_sure => branch.fields.set(&name, value),
+            // Nobody knows whether it would be said.
+            ("add-header", Some(_)) => {}
+            (_, value) => {
+                is_taken_out |= value.is_none();
+                branch.fields.remove(&name);
+            }
+        })?;
+        if is_taken_out {
             self.findings.leave(&said(line), "taken out: a value that larder's fields cannot have");
         }
-        self.divide(line, condition, |branch, is_sure| match (action, &value) {
-            ("del-header", _) => branch.fields.remove(&pattern),
-            ("add-header", Some(value)) if is_sure => branch.fields.add(&name, value.clone()),
-            ("add-header", _) => {}
-            ("set-header", Some(value)) if is_sure => branch.fields.set(&name, value.clone()),
-            _ => branch.fields.remove(&name),
-        })
+        Ok(())
     }
 
     /// The path that an origin is asked for.
@@ -418,7 +479,8 @@ impl ProxyRules<'_> {
         Ok(())
     }
 
-    /// Fields of answers. What holds for some answers alone is not said; what keeps answers back closes.
+    /// Fields of answers. What is set in some answers alone is not said, what is taken out of some is taken out of all, and what keeps
+    /// answers back closes. Where a rule has a word on who may keep an answer, larder does not.
     pub fn answers(&mut self) -> EditedFields {
         let mut edits = EditedFields::default();
         let is_of_answers = |line: &&Directive| line.name == "http-response" || line.name == "http-after-response";
@@ -427,6 +489,11 @@ impl ProxyRules<'_> {
             let (words, condition) = self.divided(&line.arguments);
             let word = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
             let value = template(word(2));
+            let says_more = !matches!(word(0), "set-header" | "add-header") || condition.constant() != Some(true);
+            let is_of_caches = is_of_caches(word(1)) && word(0) != "del-header";
+            if is_of_caches && (says_more || !lets_store(word(1), word(2))) {
+                self.branches.iter_mut().for_each(|branch| branch.is_stored_by_nobody = true);
+            }
             match (word(0), condition.constant()) {
                 (_, Some(false)) => {}
                 ("set-header" | "add-header", Some(true)) if may_be_set_in_answers(word(1)) && value.is_some() => {
@@ -440,11 +507,37 @@ impl ProxyRules<'_> {
                         self.findings.note(&said(line), "said in errors and redirects of larder's own, too");
                     }
                 }
-                ("del-header", Some(true)) if words.len() == 2 && may_be_set_in_answers(word(1)) => {
-                    edits.remove(word(1))
+                ("del-header", is_for_all)
+                    if may_be_set_in_answers(word(1)) && (words.len() == 2 || word(3) == "beg") =>
+                {
+                    let end = if words.len() == 2 { "" } else { "*" };
+                    edits.remove(&format!("{}{end}", word(1)));
+                    if is_for_all.is_none() {
+                        self.findings
+                            .leave(&said(line), "taken out of all answers: routes cannot tell which it is about");
+                    }
                 }
-                ("allow" | "cache-store" | "capture" | "set-log-level" | "set-nice" | "set-mark" | "set-tos", _) => {}
-                ("set-header" | "add-header" | "del-header" | "replace-header" | "replace-value" | "set-status", _) => {
+                ("replace-header" | "replace-value", _) | ("set-header", Some(true))
+                    if may_be_set_in_answers(word(1)) && !is_of_caches =>
+                {
+                    edits.remove(word(1));
+                    self.findings.leave(&said(line), "taken out of all answers: a value that routes cannot say");
+                }
+                ("cache-store", is_for_all) => {
+                    let is_kept =
+                        |branch: &RuleBranch| is_for_all == Some(true) && branch.cache.as_deref() == Some(word(1));
+                    self.branches.iter_mut().for_each(|branch| branch.is_kept |= is_kept(branch));
+                    if is_for_all.is_none() {
+                        self.findings
+                            .leave(&said(line), "nothing is stored: routes cannot tell which answers it is about");
+                    }
+                }
+                ("del-header", _) => {
+                    self.findings.leave(&said(line), CLOSED_BY_ACTION);
+                    closing = Some(line);
+                }
+                ("allow" | "capture" | "set-log-level" | "set-nice" | "set-mark" | "set-tos", _) => {}
+                ("set-header" | "add-header" | "replace-header" | "replace-value" | "set-status", _) => {
                     self.findings.leave(&said(line), "a field or status of answers that routes cannot say");
                 }
                 (word, _) if word.starts_with("set-var") || word.starts_with("track-sc") || word.starts_with("sc-") => {

@@ -21,6 +21,7 @@ use crate::import::haproxy_times::quoted_time;
 use crate::import::haproxy_users::UserLists;
 use crate::import::import_findings::{self, Findings, quoted};
 use crate::import::import_flags::ImportFlags;
+use crate::import::imported_toml::STORED_BY_WORD_ALONE;
 use crate::import::nginx_conf::Directive;
 
 /// A file that is HAProxy's; `None`: it is something else.
@@ -44,8 +45,6 @@ struct HaproxyImport {
     sections: Vec<HaproxySection>,
     findings: Findings,
     users: UserLists,
-    /// Seconds that caches keep, by their names.
-    caches: BTreeMap<String, u64>,
     folders: CertificateFolders,
     limits: BTreeMap<&'static str, String>,
     top: Vec<String>,
@@ -116,15 +115,14 @@ impl HaproxyImport {
 
     fn cache(&mut self, section: &HaproxySection) {
         for line in &section.lines {
-            match (line.name.as_str(), line.argument(0).parse::<u64>()) {
-                ("max-age", Ok(seconds)) => drop(self.caches.insert(section.name.clone(), seconds)),
-                ("total-max-size" | "max-object-size" | "process-vary" | "max-secondary-entries", _) => {
+            match line.name.as_str() {
+                "total-max-size" | "max-object-size" | "process-vary" | "max-secondary-entries" => {
                     self.findings.note(line, "larder has memory.size for all that is stored");
                 }
+                "max-age" => self.findings.leave(line, "an answer is kept for as long as its origin says"),
                 _ => self.findings.leave(line, "larder has no setting that this becomes"),
             }
         }
-        self.caches.entry(section.name.clone()).or_insert(60);
     }
 
     /// A line that holds for all of larder, or says nothing to it. What is not known is said where it closes.
@@ -214,7 +212,9 @@ impl HaproxyImport {
             self.routes.push(vec!["path = \"/\"".to_owned(), "closed = true".to_owned()]);
             return Ok(());
         };
-        let routes = self.routes_of(&kinds[first].1.answers)?;
+        let branches = kinds[first].1.answers.branches();
+        let asked = branches.iter().flat_map(|branch| branch.cell.fields()).map(|(name, _)| name.clone()).collect();
+        let routes = self.routes_of(&kinds[first].1.answers, &asked)?;
         for (at, (head, kind)) in kinds.iter().enumerate() {
             let leads = kind.answers.leads_to_tls() && at != first;
             if at != first && !leads && kind.answers.decided_texts() != kinds[first].1.answers.decided_texts() {
@@ -242,16 +242,15 @@ impl HaproxyImport {
         Ok(())
     }
 
-    fn routes_of(&mut self, answers: &ProxyAnswers) -> Result<Vec<Vec<String>>, String> {
-        let stores = !self.caches.is_empty() && answers.branches().iter().any(|branch| branch.cache.is_some());
+    fn routes_of(&mut self, answers: &ProxyAnswers, asked: &BTreeSet<String>) -> Result<Vec<Vec<String>>, String> {
+        let has_cache = answers.branches().iter().any(|branch| branch.cache.is_some());
         let mut decided = Vec::new();
         for branch in answers.branches() {
             let origin = match answers.backend_of(branch) {
                 Some(backend) => self.origin(&backend, branch.host.clone()),
                 None => None,
             };
-            let ttl = branch.cache.as_ref().and_then(|cache| self.caches.get(cache)).copied();
-            decided.push(answers.decided(branch, origin, (stores, ttl), &mut self.findings));
+            decided.push(answers.decided(branch, origin, (has_cache, asked), &mut self.findings));
         }
         crate::import::decided_routes::routes(&decided, answers.realm(), &mut self.findings)
     }
@@ -310,6 +309,7 @@ impl HaproxyImport {
         for (name, lines) in self.origins.values().flatten() {
             section(&format!("\n[origin.{}]\n", quoted(name)), lines);
         }
+        section("\n[policy]\n", &STORED_BY_WORD_ALONE.map(str::to_owned));
         let limits: Vec<String> = self.limits.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         section("\n[limits]\n", &limits);
         out

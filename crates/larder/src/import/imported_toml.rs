@@ -9,6 +9,13 @@ use crate::import::nginx_order::Matcher;
 use crate::import::nginx_routes::literal;
 use crate::import::nginx_upstream::Origins;
 
+/// [policy] where another server stored nothing: only what its origin calls fresh is stored. By a page's age alone nobody can tell that it is for
+/// everybody.
+pub const STORED_BY_WORD_ALONE: [&str; 2] = [
+    "# What says nothing of how long it is fresh was not stored before. Without this line it lives for a tenth of its age.",
+    "heuristic_percent = 0",
+];
+
 /// The larder.toml that is being made.
 #[derive(Default)]
 pub struct ImportedToml {
@@ -199,6 +206,9 @@ impl ImportedToml {
         section(&sections, &[String::new()]);
         let body = body_bytes_max.map(|max| format!("request_body_bytes_max = {max}"));
         let limits: Vec<String> = self.limits.iter().cloned().chain(body).collect();
+        if !sections.is_empty() {
+            section("\n[policy]\n", &STORED_BY_WORD_ALONE.map(str::to_owned));
+        }
         section("\n[limits]\n", &limits);
         if let Some(path) = &self.log {
             section("\n[log]\n", &[format!("path = {}", quoted(path))]);

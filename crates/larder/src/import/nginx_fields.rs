@@ -6,6 +6,7 @@ use proxy::settings::FieldTemplate;
 
 use crate::config::may_be_set_in_answers;
 use crate::import::import_findings::{Findings, quoted};
+use crate::import::imported_fields::lets_store;
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_times::seconds;
 
@@ -66,6 +67,12 @@ impl FieldLevel {
         };
         self.expires = Some(Some(seconds.map_or("no-cache".to_owned(), |seconds| format!("max-age={seconds}"))));
         findings.note(directive, "Cache-Control says it; no Expires is sent beside it");
+    }
+
+    /// Does it say of answers that they are one client's?
+    pub fn keeps_caches_out(&self) -> bool {
+        let added = self.added.iter().flatten().any(|line| !lets_store(line.argument(0), line.argument(1)));
+        added || self.expires.iter().flatten().any(|lives| !lets_store("Cache-Control", lives))
     }
 
     /// Cache-Control of a file.

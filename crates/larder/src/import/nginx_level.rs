@@ -11,6 +11,7 @@ use crate::import::nginx_fields::FieldLevel;
 use crate::import::nginx_memcached::MemcachedLevel;
 use crate::import::nginx_scripts::ScriptLevel;
 use crate::import::nginx_service::ServiceLevel;
+use crate::import::nginx_timeouts::TimeoutLevel;
 use crate::import::nginx_types::Types;
 use crate::import::nginx_upstream::ProxyLevel;
 
@@ -41,6 +42,7 @@ pub struct Level {
     pub proxy: ProxyLevel,
     pub memcached: MemcachedLevel,
     pub service: ServiceLevel,
+    pub timeouts: TimeoutLevel,
 }
 
 /// A page for a status.
@@ -137,6 +139,7 @@ impl Level {
             proxy: self.proxy.within(&outer.proxy),
             memcached: self.memcached.within(&outer.memcached),
             service: self.service.within(&outer.service),
+            timeouts: self.timeouts.within(&outer.timeouts),
         }
     }
 
@@ -179,6 +182,7 @@ impl Level {
             || self.access.take(directive, findings)
             || self.fields.take(directive, findings)
             || self.caching.take(directive, findings)
+            || self.timeouts.take(directive, findings)
             || self.scripts.take(directive, findings)
             || self.proxy.take(directive, findings)
             || self.memcached.take(directive, findings)

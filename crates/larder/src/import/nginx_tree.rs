@@ -16,6 +16,7 @@ use crate::import::nginx_order::{LocationOrder, Matcher, Spot};
 use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
 use crate::import::nginx_scripts::Runs;
 use crate::import::nginx_service::{self, Question};
+use crate::import::nginx_timeouts::AskedBy;
 use crate::import::nginx_upstream::{AskedOrigin, Origins};
 
 /// What is known before the locations of a server are read.
@@ -410,6 +411,12 @@ impl<'a> Tree<'a> {
         pass
     }
 
+    /// Where nginx stores nothing and tells clients to keep nothing, larder stores nothing either, whatever the origin says.
+    fn storing(&mut self, level: &Level) -> Vec<String> {
+        let is_kept_out = !level.caching.is_on() && level.fields.keeps_caches_out();
+        level.caching.route_lines(self.others_store || is_kept_out, self.maps, self.findings)
+    }
+
     /// What of a route holds beside who answers and who may ask.
     fn words_of(&mut self, answer: &AnsweredBy, level: &Level) -> Vec<String> {
         let mut words = Vec::new();
@@ -417,10 +424,12 @@ impl<'a> Tree<'a> {
             AnsweredBy::Closed | AnsweredBy::ToTls => return words,
             AnsweredBy::Asks(_) | AnsweredBy::AsksElsewhere(..) if answer.asks_others() => {
                 words.extend(level.proxy.route_lines(&level.service.words(), self.findings));
-                words.extend(level.caching.route_lines(self.others_store, self.maps, self.findings));
+                words.extend(self.storing(level));
+                words.extend(level.timeouts.line(AskedBy::Proxy));
             }
             AnsweredBy::Scripts(_) | AnsweredBy::Script(_) => {
-                words.extend(level.caching.route_lines(self.others_store, self.maps, self.findings));
+                words.extend(self.storing(level));
+                words.extend(level.timeouts.line(AskedBy::FastCgi));
             }
             _ => {}
         }

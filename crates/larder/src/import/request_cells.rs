@@ -170,6 +170,22 @@ impl RequestCell {
         self.methods.as_ref()
     }
 
+    /// Two values of one field, which no route can ask.
+    pub fn asks_a_field_twice(&self) -> bool {
+        self.with_fields_once().fields.len() < self.fields.len()
+    }
+
+    /// All of whom the first thing is met that is asked of each field.
+    pub fn with_fields_once(&self) -> RequestCell {
+        let mut fields: Vec<(String, Option<String>)> = Vec::new();
+        for field in &self.fields {
+            if !fields.iter().any(|(known, _)| known.eq_ignore_ascii_case(&field.0)) {
+                fields.push(field.clone());
+            }
+        }
+        RequestCell { fields, ..self.clone() }
+    }
+
     pub fn fields(&self) -> &[(String, Option<String>)] {
         &self.fields
     }

@@ -151,6 +151,15 @@ impl Beside {
         }
     }
 
+    /// Both refuse.
+    pub fn check_refused(&self, at: &str, path: &str, options: &[&str]) {
+        let asked = Asked { at, path: path.to_owned(), options: options.to_vec() };
+        let [theirs, ours] = self.ask(&asked);
+        let context = format!("{asked:?}\n  theirs {theirs:?}\n  larder {ours:?}\n{}\n{}", self.said, self.toml);
+        assert!(is_refused(&theirs), "the real one does not refuse: {context}");
+        assert!(is_refused(&ours), "open: {context}");
+    }
+
     pub fn check_as_it_is(&self, at: &str, path: &str, options: &[&str], wanted: Wanted) {
         let asked = Asked { at, path: path.to_owned(), options: options.to_vec() };
         let [theirs, ours] = self.ask(&asked);

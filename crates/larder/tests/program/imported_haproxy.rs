@@ -513,12 +513,7 @@ backend app
             beside.check("A1", path, &["--interface", "127.0.0.3"], Same);
         }
         beside.check("A1", "/closed", &[], Same);
-        for line in [
-            "sticky_cookie = \"SRV\"",
-            "hash = \"client\"",
-            "probe = { path = \"/up\", interval = \"2s\"",
-            "ttl = \"30s\"",
-        ] {
+        for line in ["sticky_cookie = \"SRV\"", "hash = \"client\"", "probe = { path = \"/up\", interval = \"2s\""] {
             assert!(beside.toml.contains(line), "{line}: {}", beside.toml);
         }
         assert!(beside.toml.contains("cache = false"), "{}", beside.toml);
