@@ -12,6 +12,7 @@ use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
+use crate::core::Core;
 use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
@@ -86,6 +87,23 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         _ => return None,
     })
 }
+
+/// Of a store, whatever its name: there is one. Nothing is kept in Transient, so there is no end to it.
+pub(crate) fn storage<'a>(core: &Core, name: &[u8], of: V) -> Plain<'a> {
+    let is_transient = name.eq_ignore_ascii_case(b"Transient");
+    let account = core.shared.cache.account();
+    let used = if is_transient { 0 } else { account.used() };
+    match of {
+        V::STORAGE_FREE_SPACE if is_transient => Plain::Bytes(BYTES_WITHOUT_END),
+        V::STORAGE_FREE_SPACE => Plain::Bytes(account.limit().saturating_sub(used) as i64),
+        V::STORAGE_USED_SPACE => Plain::Bytes(used as i64),
+        V::STORAGE_HAPPY => Plain::Bool(true),
+        other => other.nothing(),
+    }
+}
+
+/// The largest number that VCL can write.
+const BYTES_WITHOUT_END: i64 = 999_999_999_999_999;
 
 /// `req.*`, and in vcl_pipe some of `bereq.*`.
 fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
