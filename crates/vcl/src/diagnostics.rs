@@ -22,9 +22,9 @@ pub struct Diagnostic {
     /// Other places that matter, and facts without a place.
     pub notes: Vec<(Option<Span>, String)>,
     /// The same in the words of Varnish's compiler, by which scripts and search engines know it.
-    pub in_varnish: Option<String>,
+    pub in_varnish: Option<Box<str>>,
     /// What to write instead.
-    pub way_out: Option<String>,
+    pub way_out: Option<Box<str>>,
 }
 
 impl Diagnostic {
@@ -49,12 +49,12 @@ impl Diagnostic {
     }
 
     pub fn in_varnish(mut self, words: impl Into<String>) -> Diagnostic {
-        self.in_varnish = Some(printable(&words.into()));
+        self.in_varnish = Some(printable(&words.into()).into());
         self
     }
 
     pub fn way_out(mut self, way_out: impl Into<String>) -> Diagnostic {
-        self.way_out = Some(printable(&way_out.into()));
+        self.way_out = Some(printable(&way_out.into()).into());
         self
     }
 

@@ -6,7 +6,7 @@ use vcl::{Included, NoIncludes};
 fn words(text: &str) -> Vec<String> {
     let first = Included { name: "t.vcl".to_owned(), bytes: text.as_bytes().to_vec() };
     let checked = vcl::check(first, &NoIncludes);
-    checked.diagnostics.into_iter().filter_map(|found| found.in_varnish).collect()
+    checked.diagnostics.into_iter().filter_map(|found| found.in_varnish.map(String::from)).collect()
 }
 
 fn check(text: &str, expect: &[&str]) {
