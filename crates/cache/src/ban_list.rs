@@ -196,7 +196,7 @@ impl BanList {
     /// Tests what newer bans there are.
     pub fn go_on(&self, trial: &mut Trial, subject: &BanSubject<'_>) {
         if self.newest() > trial.checked && trial.banned.is_none() {
-            *trial = self.snapshot().test(trial.checked, subject, Tested::Arriving);
+            (*trial, _) = self.snapshot().test(trial.checked, subject, Tested::Arriving);
         }
     }
 
@@ -211,13 +211,14 @@ impl Snapshot {
         self.bans.iter().filter(|ban| !ban.test.needs_request() && !ban.is_done())
     }
 
-    /// Tests the bans after `checked`, up to the first that hits. A ban that needs a request is not passed without one.
-    pub fn test(&self, checked: u64, subject: &BanSubject<'_>, tested: Tested) -> Trial {
+    /// Tests the bans after `checked`, up to the first that hits. A ban that needs a request is not passed without one. With
+    /// how many tests that took.
+    pub fn test(&self, checked: u64, subject: &BanSubject<'_>, tested: Tested) -> (Trial, u64) {
         let floor = if tested == Tested::Stored { self.objects_floor } else { self.flights_floor };
         if checked < floor {
-            return Trial { checked, banned: Some(floor) };
+            return (Trial { checked, banned: Some(floor) }, 0);
         }
-        let mut passed = self.newest.max(checked);
+        let (mut passed, mut tests) = (self.newest.max(checked), 0);
         let from = self.bans.partition_point(|ban| ban.number <= checked);
         for ban in &self.bans[from..] {
             if tested == Tested::Stored && ban.is_done() {
@@ -225,11 +226,14 @@ impl Snapshot {
             }
             if ban.test.needs_request() && subject.request.is_none() {
                 passed = passed.min(ban.number - 1);
-            } else if ban.hits(subject) {
-                return Trial { checked, banned: Some(ban.number) };
+                continue;
+            }
+            tests += 1;
+            if ban.hits(subject) {
+                return (Trial { checked, banned: Some(ban.number) }, tests);
             }
         }
-        Trial { checked: passed, banned: None }
+        (Trial { checked: passed, banned: None }, tests)
     }
 }
 

@@ -77,7 +77,9 @@ impl Cache {
     }
 
     fn try_stored(&self, bans: &Snapshot, object: &Arc<Object>, request: Option<&Request<'_>>) -> bool {
-        let trial = bans.test(object.checked(), &object.as_subject(request), Tested::Stored);
+        let (trial, tests) = bans.test(object.checked(), &object.as_subject(request), Tested::Stored);
+        let by_whom = if request.is_some() { &self.counters.ban_tests } else { &self.counters.ban_tests_behind };
+        by_whom.fetch_add(tests, Relaxed);
         if trial.banned.is_none() {
             object.note_checked(trial.checked);
             return false;

@@ -401,6 +401,8 @@ impl Cache {
             invalidated: counters.invalidated.load(Relaxed),
             expired: counters.expired.load(Relaxed),
             banned: counters.banned.load(Relaxed),
+            ban_tests: counters.ban_tests.load(Relaxed),
+            ban_tests_behind: counters.ban_tests_behind.load(Relaxed),
             tags: self.tags.get().map_or(0, |index| index.enrolled_count()),
             bans: self.bans.count() as u64,
             bans_overflowed: self.bans.overflowed.load(Relaxed),

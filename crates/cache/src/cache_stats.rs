@@ -21,6 +21,10 @@ pub struct CacheStats {
     pub expired: u64,
     /// Objects dropped by bans.
     pub banned: u64,
+    /// Tests of stored objects against bans, because somebody asked for the object.
+    pub ban_tests: u64,
+    /// Those of the lurker, in the background.
+    pub ban_tests_behind: u64,
     /// Tags of stored objects, each object's counted.
     pub tags: u64,
     /// Bans that are listed.
@@ -54,6 +58,8 @@ pub(crate) struct Counters {
     pub invalidated: AtomicU64,
     pub expired: AtomicU64,
     pub banned: AtomicU64,
+    pub ban_tests: AtomicU64,
+    pub ban_tests_behind: AtomicU64,
     pub landed: AtomicU64,
     pub refreshed: AtomicU64,
     pub coalesced: AtomicU64,

@@ -189,6 +189,11 @@ impl VclResult {
         matches!(self, VclResult::Checked(checked) if checked.is_good())
     }
 
+    /// Was something of this kind found?
+    pub fn has(&self, code: vcl::Code) -> bool {
+        matches!(self, VclResult::Checked(checked) if checked.diagnostics.iter().any(|found| found.code == code))
+    }
+
     /// What goes to the terminal besides the summary.
     pub fn show(&self, colour: bool) -> String {
         match self {

@@ -38,6 +38,8 @@ pub struct Plan {
     pub vcl_file: Option<PathBuf>,
     /// Where VCLs look for what they include; empty: where Varnish does.
     pub vcl_path: Vec<PathBuf>,
+    /// In place of varnishd: a program with something that nothing uses is not loaded.
+    pub refuses_unused: bool,
     /// What the operator should know before anything starts.
     pub warnings: Vec<String>,
     /// The files of listeners that speak TLS.
@@ -118,6 +120,7 @@ impl Default for Plan {
             disk_leases_from: None,
             vcl_file: None,
             vcl_path: Vec::new(),
+            refuses_unused: false,
             warnings: Vec::new(),
             tls_files: Vec::new(),
             acme: None,

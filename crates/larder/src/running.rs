@@ -74,7 +74,7 @@ impl Running {
         fit_connections(&mut plan, files_max);
         warn_of_memory(&plan);
         warn_of_plan(&plan);
-        let machine = Arc::new(Machine::default());
+        let machine = Arc::new(Machine { records: records.clone(), ..Machine::default() });
         machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
         let vcl = load_file(&plan, FIRST_PROGRAM)?;
         let from_file = vcl.iter().map(|vcl| vcl.name.clone()).collect();
@@ -298,7 +298,7 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
         let origins = plan.settings.origins_for_programs();
         vcl_loading::from_file(name, file, Beside { vcl_path: &plan.vcl_path, origins: &origins }, colour)
     };
-    let Ready { program, summary, warnings } =
+    let Ready { program, summary, warnings, .. } =
         loaded.map_err(|drawn| format!("the VCL {} is refused:\n{}", file.display(), drawn.trim_end()))?;
     let hint = if warnings.is_empty() { "" } else { " (larder check shows them)" };
     say!("VCL {name}: {}: {summary}{hint}", file.display());

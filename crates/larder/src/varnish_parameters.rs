@@ -24,15 +24,16 @@ pub enum Effect {
     Text(fn(&mut Plan, &str)),
     /// What `larder varnishd` alone has something for.
     OfFront,
+    SwitchOfFront(fn(&mut Plan, bool)),
     /// Nothing, because …
     Nothing(&'static str),
 }
 
-use Effect::{Count, Nothing, OfFront, PositiveTime, Size, Switch, Text, Time};
+use Effect::{Count, Nothing, OfFront, PositiveTime, Size, Switch, SwitchOfFront, Text, Time};
 
 const COUNTS: RangeInclusive<u64> = 0..=u32::MAX as u64;
 const HEADS: RangeInclusive<u64> = 256..=16 << 20;
-const FIELDS: RangeInclusive<u64> = 256..=u16::MAX as u64;
+const FIELDS: RangeInclusive<u64> = 40..=u16::MAX as u64;
 const FIELD_COUNTS: RangeInclusive<u64> = 8..=wire::limits::FIELDS_CEILING as u64;
 
 /// Times that a policy knows.
@@ -105,9 +106,9 @@ const LIMITS: &[(&str, Effect)] = &[
     ("max_esi_depth", Count(0..=100, |plan, n| plan.settings.limits.esi_depth_max = n as u32)),
     ("esi_ahead_max", Count(1..=1_000, |plan, n| plan.settings.limits.esi_ahead_max = n as _)),
     ("http_req_size", Size(HEADS, |plan, n| plan.settings.limits.request_head.head_bytes_max = n as _)),
-    ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = n as _)),
+    ("http_req_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.request_head.field_bytes_max = of_field(n))),
     ("http_resp_size", Size(HEADS, |plan, n| plan.settings.limits.response_head.head_bytes_max = n as _)),
-    ("http_resp_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.response_head.field_bytes_max = n as _)),
+    ("http_resp_hdr_len", Size(FIELDS, |plan, n| plan.settings.limits.response_head.field_bytes_max = of_field(n))),
     (
         "http_max_hdr",
         Count(FIELD_COUNTS, |plan, n| {
@@ -116,6 +117,11 @@ const LIMITS: &[(&str, Effect)] = &[
         }),
     ),
 ];
+
+/// Of a line of so many bytes: Varnish counts the colon and the blank between name and value.
+fn of_field(line_bytes: u64) -> usize {
+    (line_bytes - 2) as usize
+}
 
 const THREADS: Effect = Nothing("larder has one thread for each core and none for each request (--workers)");
 const WORKSPACES: Effect = Nothing("larder has no workspaces; what a transaction may take is bounded by itself");
@@ -217,7 +223,7 @@ const WITHOUT_MEANING: &[(&str, Effect)] = &[
     ("vary_notice", Nothing("larder counts variants (limits.variants_max)")),
     ("vcc_acl_pedantic", COMPILER),
     ("vcc_allow_inline_c", COMPILER),
-    ("vcc_err_unref", Nothing("what is not used is a warning in larder")),
+    ("vcc_err_unref", SwitchOfFront(|plan, on| plan.refuses_unused = on)),
     ("vcc_feature", Nothing("what is not used is a warning in larder, and inline C is an error")),
     ("vcc_unsafe_path", COMPILER),
     ("vmod_dir", Nothing("larder's modules are built in")),
@@ -267,7 +273,7 @@ pub fn note(name: &str) -> Option<&'static str> {
 /// Does a parameter that is known change nothing in `larder serve`?
 #[cfg(test)]
 pub fn sets_nothing(name: &str) -> bool {
-    all().any(|(known, effect)| *known == name && matches!(effect, Nothing(_) | OfFront))
+    all().any(|(known, effect)| *known == name && matches!(effect, Nothing(_) | OfFront | SwitchOfFront(_)))
 }
 
 /// Sets one. The error is a reason that begins small, for behind the name.
@@ -294,6 +300,10 @@ pub fn set(plan: &mut Plan, name: &str, written: &str) -> Result<(), String> {
         Text(set) => set(plan, written),
         OfFront => {
             plan.warnings.push(format!("the parameter {name} is for the log that only `larder varnishd` writes"))
+        }
+        SwitchOfFront(set) => {
+            set(plan, parse_switch(written)?);
+            plan.warnings.push(format!("the parameter {name} is for programs that `larder varnishd` loads"));
         }
         Nothing(why) => plan.warnings.push(format!("the parameter {name} changes nothing: {why}")),
     }

@@ -12,6 +12,8 @@ pub struct Ready {
     pub program: VclProgram,
     /// Everything that was warned of, drawn; empty when nothing was.
     pub warnings: String,
+    /// Something is defined that nothing uses: one of the warnings.
+    pub has_unused: bool,
     /// One line: what it holds, and how many warnings there are.
     pub summary: String,
 }
@@ -32,7 +34,7 @@ pub fn from_text(
 }
 
 fn ready(name: &str, result: VclResult, colour: bool) -> Result<Ready, String> {
-    let (drawn, summary) = (result.show(colour), result.summary());
+    let (drawn, summary, has_unused) = (result.show(colour), result.summary(), result.has(vcl::Code::Unused));
     let program = match result {
         VclResult::Checked(checked) => {
             let vcl::Checked { program, sources, .. } = *checked;
@@ -43,6 +45,7 @@ fn ready(name: &str, result: VclResult, colour: bool) -> Result<Ready, String> {
     let ready = program.zip(summary).map(|((program, sources), summary)| Ready {
         program: VclProgram { name: name.to_owned(), program, sources },
         warnings: drawn.clone(),
+        has_unused,
         summary,
     });
     ready.ok_or(drawn)

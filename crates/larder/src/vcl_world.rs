@@ -2,9 +2,11 @@
 
 use std::io::Read;
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use proxy::RecordSink;
 use vcl::{LogKind, Plain, VariableId, World};
 
 use crate::limits::VCL_READ_BYTES_MAX;
@@ -18,6 +20,8 @@ const GROUPS_FILE: &str = "/etc/group";
 pub struct Machine {
     /// `[resolver] hosts`, which come before what the system says.
     pub hosts: Mutex<Vec<(String, Vec<IpAddr>)>>,
+    /// Where records of programs go that nobody's transaction made, if anybody wants records.
+    pub records: Option<Arc<dyn RecordSink>>,
 }
 
 impl World for Machine {
@@ -47,9 +51,14 @@ impl World for Machine {
     }
 
     fn log(&self, kind: LogKind, text: &[u8]) {
+        if let Some(records) = &self.records {
+            proxy::record_of_program(&**records, kind, text);
+        }
         let text = String::from_utf8_lossy(text);
         match kind {
             LogKind::System(priority) => say!("VCL (priority {priority}): {text}"),
+            // A circle has thousands of lines, and a choice is made for each request.
+            LogKind::Debug => {}
             _ => say!("VCL: {text}"),
         }
     }

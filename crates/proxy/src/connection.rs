@@ -166,6 +166,12 @@ impl Connection {
     }
 
     /// If anybody wants records.
+    /// Its ends, without a PROXY header.
+    pub(crate) fn own_addresses(&self) -> ConnectionAddresses {
+        let session_xid = self.session().map_or(0, SessionRecords::xid);
+        ConnectionAddresses { session_xid, ..ConnectionAddresses::of(&self.socket, self.peer.text()) }
+    }
+
     pub(crate) fn session(&self) -> Option<&SessionRecords> {
         self.beside.as_ref()?.session.as_ref()
     }

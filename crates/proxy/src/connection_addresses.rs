@@ -31,6 +31,8 @@ pub(crate) struct ConnectionAddresses {
     pub(crate) is_by_header: bool,
     /// How long the connection may be idle, if a program set it.
     pub(crate) idle_s: Rc<Cell<Option<f64>>>,
+    /// The session's number in records; 0 where there are none.
+    pub(crate) session_xid: u64,
     /// The socket's number in this process.
     pub(crate) descriptor: i32,
 }
@@ -53,6 +55,7 @@ impl ConnectionAddresses {
                 .filter(|tls| tls.facts().is_some())
                 .map(|tls| Rc::new(tls_facts::triples(tls.session()))),
             is_by_header: false,
+            session_xid: 0,
             descriptor,
             idle_s: Rc::default(),
         }

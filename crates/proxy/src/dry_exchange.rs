@@ -129,6 +129,7 @@ fn addresses(client: IpAddr, peer: Peer) -> ConnectionAddresses {
         unix_path: None,
         said: None,
         is_by_header: false,
+        session_xid: 0,
         idle_s: Rc::default(),
         descriptor: -1,
     }

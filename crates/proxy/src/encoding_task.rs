@@ -9,7 +9,7 @@ use cache::{EncodingDraft, Failure};
 
 use crate::body::{Body, BodyEvent, Wanted};
 use crate::coded_answer::Primary;
-use crate::filtered_source::BROKEN;
+use crate::send_outcome;
 use crate::send_outcome::End;
 
 /// Makes the encoding of what `body` brings, which comes of `primary`.
@@ -45,7 +45,7 @@ async fn make(mut draft: EncodingDraft, mut body: Body, primary: Primary) {
                 let token = if let End::Cut(token) = end { token } else { "encoding-broken" };
                 let text = "what the encoding is made of broke off, or is not in the coding that its head names".into();
                 // What cannot be read now cannot be later.
-                draft.abort(Failure { status: 502, token, text, remember_ms: 0 }, token == BROKEN);
+                draft.abort(Failure { status: 502, token, text, remember_ms: 0 }, send_outcome::is_of_coding(token));
                 return;
             }
             BodyEvent::Pages => unreachable!("bytes are asked for"),

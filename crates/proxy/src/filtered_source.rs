@@ -5,16 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use coding::GzipMarks;
+use coding::{Flaw, GzipMarks};
 use message::Fields;
 
 use crate::body::{Body, BodyEvent, Wanted};
-use crate::filter_chain::Filtered;
+use crate::filter_chain::{FilterFault, Filtered};
 use crate::filter_work::FilterWork;
-use crate::send_outcome::End;
-
-/// What the log says of a body that is not in the coding that its head names, or not as long as it says itself.
-pub(crate) const BROKEN: &str = "body-coding";
+use crate::send_outcome::{BODY_HAS_MORE, BODY_UNREADABLE, End};
 
 pub(crate) struct FilteredSource {
     body: Body,
@@ -64,9 +61,11 @@ impl FilteredSource {
                 }
                 Ok(Filtered::Hungry | Filtered::TurnOver) => {}
                 // More was promised than there is.
-                Ok(Filtered::End) if self.left.is_some() => return Poll::Ready(BodyEvent::Broken(End::Cut(BROKEN))),
+                Ok(Filtered::End) if self.left.is_some() => {
+                    return Poll::Ready(BodyEvent::Broken(End::Cut(BODY_UNREADABLE)));
+                }
                 Ok(Filtered::End) => return Poll::Ready(BodyEvent::End(self.trailers.take())),
-                Err(_) => return Poll::Ready(BodyEvent::Broken(End::Cut(BROKEN))),
+                Err(fault) => return Poll::Ready(broken(&fault)),
             }
             if let Some(piece) = self.taken.pop_front() {
                 self.work.push(piece);
@@ -98,7 +97,7 @@ impl FilteredSource {
                 None => Poll::Pending,
             },
             Ok(_) => Poll::Pending,
-            Err(_) => Poll::Ready(BodyEvent::Broken(End::Cut(BROKEN))),
+            Err(fault) => Poll::Ready(broken(&fault)),
         }
     }
 
@@ -113,6 +112,10 @@ impl FilteredSource {
         }
         (!piece.is_empty()).then_some(piece)
     }
+}
+
+fn broken(fault: &FilterFault) -> BodyEvent {
+    BodyEvent::Broken(End::Cut(if fault.flaw == Flaw::JunkBehind { BODY_HAS_MORE } else { BODY_UNREADABLE }))
 }
 
 #[cfg(test)]
@@ -174,9 +177,9 @@ mod tests {
     #[test]
     fn what_is_not_what_it_says_is_cut() {
         let coded = gzip(b"hello");
-        assert_eq!(all(&mut source(coded.clone(), Some(6))), Err(End::Cut(BROKEN)));
-        assert_eq!(all(&mut source(coded[..12].to_vec(), None)), Err(End::Cut(BROKEN)));
-        assert_eq!(all(&mut source(b"hello".to_vec(), None)), Err(End::Cut(BROKEN)));
+        assert_eq!(all(&mut source(coded.clone(), Some(6))), Err(End::Cut(BODY_UNREADABLE)));
+        assert_eq!(all(&mut source(coded[..12].to_vec(), None)), Err(End::Cut(BODY_UNREADABLE)));
+        assert_eq!(all(&mut source(b"hello".to_vec(), None)), Err(End::Cut(BODY_UNREADABLE)));
         // No more goes out than was promised.
         assert_eq!(all(&mut source(coded, Some(4))).as_deref(), Ok(&b"hell"[..]));
     }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use message::Version;
 use wire::http2::PREFACE;
-use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, refusals, unfolded};
+use wire::{Event, ReceivedRequest, Refusal, leading_blanks, read_request, unfolded};
 
 use crate::accepted::Accepted;
 use crate::access_log::CacheVerdict;
@@ -275,7 +275,8 @@ impl Connection {
                 }
                 Err(refusal) => match unfolded(&bytes[at..]).filter(|_| limits.lenient) {
                     Some(text) => match self.take_unfolded(core, &text, moment) {
-                        Ok((head_bytes, turn)) => {
+                        Ok(None) => break,
+                        Ok(Some((head_bytes, turn))) => {
                             at += head_bytes;
                             match turn {
                                 None => *hits_left -= 1,
@@ -298,18 +299,17 @@ impl Connection {
         (at, None)
     }
 
-    /// A request with lines that went on in the next one; and how many bytes its head had.
+    /// A request with lines that went on in the next one; and how many bytes its head had. `None`: its end has not come.
     #[cold]
     fn take_unfolded(
         &mut self,
         core: &Rc<Core>,
         text: &[u8],
         moment: Moment,
-    ) -> Result<(usize, Option<Turn>), Refusal> {
+    ) -> Result<Option<(usize, Option<Turn>)>, Refusal> {
         let (mut spans, limits) = (Vec::new(), core.site_ref().settings.limits.request_head);
-        // Its end has come: what is refused is refused because of a line behind the first.
-        let received = read_request(text, &mut spans, &limits, self.scheme())?.ok_or(refusals::LINE_END_INVALID)?;
-        Ok((received.head_bytes, self.take_request(core, received, moment)))
+        let Some(received) = read_request(text, &mut spans, &limits, self.scheme())? else { return Ok(None) };
+        Ok(Some((received.head_bytes, self.take_request(core, received, moment))))
     }
 
     /// One request: answered (`None`), or what is to be done about it.
@@ -367,12 +367,12 @@ impl RequestSource for Connection {
 
     /// The connection's are asked for once.
     fn addresses(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
-        let addresses =
-            self.addresses.get_or_insert_with(|| Rc::new(ConnectionAddresses::of(&self.socket, client.peer.text())));
+        let addresses = self.addresses.take().unwrap_or_else(|| Rc::new(self.own_addresses()));
+        self.addresses = Some(Rc::clone(&addresses));
         if client.ip == client.peer.ip() {
-            return Rc::clone(addresses);
+            return addresses;
         }
-        Rc::new(ConnectionAddresses { client: SocketAddr::new(client.ip, 0), ..ConnectionAddresses::clone(addresses) })
+        Rc::new(ConnectionAddresses { client: SocketAddr::new(client.ip, 0), ..ConnectionAddresses::clone(&addresses) })
     }
 }
 

@@ -67,8 +67,8 @@ pub(crate) async fn run(connection: &mut Connection) {
     let core = Rc::clone(&connection.core);
     let machine = Http2Connection::of_client(&options(&core.site_ref().settings, connection));
     // The connection's own: a program that says how long it may be idle says so there.
-    let made = || Rc::new(ConnectionAddresses::of(&connection.socket, connection.peer.text()));
-    let addresses = Rc::clone(connection.addresses.get_or_insert_with(made));
+    let addresses = connection.addresses.take().unwrap_or_else(|| Rc::new(connection.own_addresses()));
+    connection.addresses = Some(Rc::clone(&addresses));
     let streams = Rc::new(Http2Streams::new(machine, &core.shared.cache, connection.asker().is_secure()));
     let mut serving = Serving {
         core: Rc::clone(&core),

@@ -224,7 +224,7 @@ pub use log_sink::LogSink;
 pub use memory_gate::MemoryStatus;
 pub use memory_warden::ProcessMemory;
 pub use origin::OriginStatus;
-pub use records::{RecordKind, RecordSide, RecordSink, each_record};
+pub use records::{RecordKind, RecordSide, RecordSink, each_record, record_of_program};
 pub use server_names::{server_hostname, server_identity, set_server_identity};
 pub use service::{MEMORY_BYTES_MIN, Proxy, Start, StartError};
 pub use static_files::file_types;

@@ -9,7 +9,6 @@ use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
 
 use crate::access_log::CacheVerdict;
 use crate::connection::Connection;
-use crate::connection_addresses::ConnectionAddresses;
 use crate::peer::Peer;
 use crate::records::session_records::SessionEnd;
 use crate::slots::Phase;
@@ -51,7 +50,7 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
         connection.peer = header.source.map_or(Peer::UNNAMED, Peer::of);
     }
     if !header.is_local || said.is_some() {
-        let mut addresses = ConnectionAddresses::of(&connection.socket, connection.peer.text());
+        let mut addresses = connection.own_addresses();
         if !header.is_local {
             addresses.client = header.source.unwrap_or(SocketAddr::new(UNKNOWN_ADDRESS, 0));
         }

@@ -13,6 +13,7 @@ pub(crate) mod session_records;
 pub(crate) mod task_records;
 
 pub use record_kind::RecordKind;
+use vcl::LogKind;
 
 /// Whose transaction it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,15 @@ pub trait RecordSink: Send + Sync {
     /// What the store is called in records: kind and name.
     fn storage(&self) -> &str {
         "malloc s0"
+    }
+}
+
+/// What a program says while it is loaded or discarded, where there is no transaction.
+pub fn record_of_program(sink: &dyn RecordSink, kind: LogKind, text: &[u8]) {
+    if let Some(kind) = RecordKind::of_program(kind).filter(|kind| sink.wants(*kind)) {
+        let mut record = Vec::new();
+        append(&mut record, kind, &[text]);
+        sink.put(0, RecordSide::None, &record);
     }
 }
 

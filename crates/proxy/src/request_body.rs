@@ -190,6 +190,8 @@ impl Connection {
             unread.trailers = unread.decoder.trailers();
             if let Some(records) = unread.records.take() {
                 records.stamp("ReqBody");
+                // Its head need not have said how long it is.
+                records.count(|carried| carried.body_in = unread.taken_bytes);
             }
             self.pending.extend_from_slice(&input[at..]);
             self.exchange(Event::BodyRead);

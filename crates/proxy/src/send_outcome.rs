@@ -19,6 +19,16 @@ pub(crate) enum End {
     Unanswered(&'static str),
 }
 
+/// What the log says of a body that is not in the coding that its head names, or not as long as it says itself.
+pub(crate) const BODY_UNREADABLE: &str = "body-coding";
+/// The same of one with something behind its end.
+pub(crate) const BODY_HAS_MORE: &str = "body-coding-junk";
+
+/// Does it say that a body is not in its coding?
+pub(crate) fn is_of_coding(token: &str) -> bool {
+    [BODY_UNREADABLE, BODY_HAS_MORE].contains(&token)
+}
+
 /// What became of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendOutcome {

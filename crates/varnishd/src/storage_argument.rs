@@ -37,6 +37,8 @@ impl StorageArgument {
         }
         let kind = match next().as_deref() {
             Some("malloc" | "default" | "umem") => StorageKind::Memory { size: next() },
+            // Of Varnish's own tests: memory that gives more or less than it is asked for.
+            Some("debug") => StorageKind::Memory { size: None },
             Some("file") => {
                 let path = next().ok_or_else(|| format!("-s {written}: (-sfile) path is mandatory"))?;
                 StorageKind::File { path, size: next() }
@@ -77,6 +79,7 @@ mod tests {
         check("malloc,256m", "s1", StorageKind::Memory { size: size("256m") });
         check("default", "s1", StorageKind::Memory { size: None });
         check("malloc,", "s1", StorageKind::Memory { size: None });
+        check("debug,lessspace", "s1", StorageKind::Memory { size: None });
         check("big=malloc,1G", "big", StorageKind::Memory { size: size("1G") });
         let file = |size: Option<String>| StorageKind::File { path: "/var/c".to_owned(), size };
         check("file,/var/c,10G,4k,random", "s1", file(size("10G")));

@@ -9,6 +9,8 @@ pub struct AclEntry {
     /// A name that does not resolve is passed over. Elsewhere it keeps the program from being loaded.
     pub optional: bool,
     pub network: Network,
+    /// How a log shows it, where that is not by its addresses.
+    pub shown: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +26,7 @@ pub enum Network {
 pub enum Refused {
     MaskNotNumeric,
     MaskTwice,
-    MaskTooLong { bits_max: u8 },
+    MaskTooLong { bits: u64, bits_max: u8 },
     BadName,
 }
 
@@ -41,7 +43,7 @@ pub fn network(written: &str, outside_mask: Option<u64>) -> Result<(Network, boo
     let parsed = parse(address);
     let bits_max = if matches!(parsed, Some((IpAddr::V4(_), _))) { 32 } else { 128 };
     let bits = match mask {
-        Some(bits) if bits > u64::from(bits_max) => return Err(Refused::MaskTooLong { bits_max }),
+        Some(bits) if bits > u64::from(bits_max) => return Err(Refused::MaskTooLong { bits, bits_max }),
         mask => mask.map(|bits| bits as u8),
     };
     let Some((address, bits_given)) = parsed else {
@@ -124,7 +126,7 @@ mod tests {
         check("localhost", Some(24), "localhost Some(24)");
         check("10.0.0.0/8", Some(8), "MaskTwice");
         check("10.0.0.0/x", None, "MaskNotNumeric");
-        check("10.0.0.0", Some(33), "MaskTooLong { bits_max: 32 }");
+        check("10.0.0.0", Some(33), "MaskTooLong { bits: 33, bits_max: 32 }");
         check("{{ ip }}", None, "BadName");
         check("", None, "BadName");
         check("300.1.1.1", None, "300.1.1.1 None");

@@ -112,6 +112,19 @@ impl SymbolKind {
             SymbolKind::Faulty => "Name",
         }
     }
+
+    /// Varnish's word for it.
+    fn short(self) -> &'static str {
+        match self {
+            SymbolKind::Acl(_) => "acl",
+            SymbolKind::Backend(_) => "backend",
+            SymbolKind::Probe(_) => "probe",
+            SymbolKind::Subroutine(_) => "sub",
+            SymbolKind::Vmod(_) => "vmod",
+            SymbolKind::Object(_) => "instance",
+            SymbolKind::Faulty => "none",
+        }
+    }
 }
 
 /// What a subroutine does that depends on who calls it.
@@ -139,6 +152,8 @@ enum UseKind {
     Unset,
     /// A statement or function.
     Call,
+    /// A function that may be called anywhere, and fails elsewhere.
+    CallThatFails,
 }
 
 /// Names that mean something by themselves, besides the variables of one word.
@@ -453,7 +468,9 @@ impl<'a> Checker<'a> {
         unused.sort_by_key(|(_, span)| (span.file, span.start));
         for (kind, span) in unused {
             let name = self.sources.text(span);
+            let short = if kind == "subroutine" { "sub" } else { kind }.to_ascii_lowercase();
             let report = Diagnostic::new(Code::Unused, span, format!("the {kind} `{name}` is used nowhere"))
+                .in_varnish(format!("Unused {short} {name}, defined:"))
                 .note("Varnish refuses such a file, unless it was told `-p vcc_feature=-err_unref`");
             self.report(report);
         }

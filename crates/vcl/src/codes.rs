@@ -98,6 +98,7 @@ codes! {
     HostBits Warning "host-bits" "an ACL entry with bits set behind its mask",
     Ignored Warning "ignored" "accepted, and without effect",
     CarriedOver Warning "carried-over" "something of an old file that was translated, and deserves a look",
+    FailsHere Warning "fails-here" "a function that fails when it runs in this subroutine",
     // Warnings: likely mistakes.
     HeaderAgainstEmpty Warning "header-against-empty" "an absent header is not the empty string",
     AbsentBecomesEmpty Warning "absent-becomes-empty" "setting a header from an absent one makes an empty, true one",

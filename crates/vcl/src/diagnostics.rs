@@ -21,14 +21,16 @@ pub struct Diagnostic {
     pub label: String,
     /// Other places that matter, and facts without a place.
     pub notes: Vec<(Option<Span>, String)>,
+    /// The same in the words of Varnish's compiler, by which scripts and search engines know it.
+    pub in_varnish: Option<Box<str>>,
     /// What to write instead.
-    pub way_out: Option<String>,
+    pub way_out: Option<Box<str>>,
 }
 
 impl Diagnostic {
     pub fn new(code: Code, span: Span, what: impl Into<String>) -> Diagnostic {
         let what = printable(&what.into());
-        Diagnostic { code, span, what, label: String::new(), notes: Vec::new(), way_out: None }
+        Diagnostic { code, span, what, label: String::new(), notes: Vec::new(), in_varnish: None, way_out: None }
     }
 
     pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
@@ -46,8 +48,13 @@ impl Diagnostic {
         self
     }
 
+    pub fn in_varnish(mut self, words: impl Into<String>) -> Diagnostic {
+        self.in_varnish = Some(printable(&words.into()).into());
+        self
+    }
+
     pub fn way_out(mut self, way_out: impl Into<String>) -> Diagnostic {
-        self.way_out = Some(printable(&way_out.into()));
+        self.way_out = Some(printable(&way_out.into()).into());
         self
     }
 
@@ -131,6 +138,9 @@ pub fn draw(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String 
             None => writeln!(out, "  note: {note}"),
         };
     }
+    if let Some(words) = &diagnostic.in_varnish {
+        let _ = writeln!(out, "  in Varnish: {words}");
+    }
     if let Some(way_out) = &diagnostic.way_out {
         let _ = writeln!(out, "  {bold}help:{plain} {way_out}");
     }
@@ -211,6 +221,10 @@ mod tests {
         assert_eq!(
             draw(&diagnostic, &sources, false),
             "a.vcl:2:6: error[unknown-name]: there is no `x\u{fffd}`\n  |\n2 | \tset x\u{fffd} = 1;\n  | \t    ^ not known\n  help: use y\n"
+        );
+        let worded = diagnostic.clone().in_varnish("Symbol not found: 'x\x1b'");
+        assert!(
+            draw(&worded, &sources, false).ends_with("\n  in Varnish: Symbol not found: 'x\u{fffd}'\n  help: use y\n")
         );
         let told = diagnostic.label("\x07").note("a\nb").note_at(span, "\u{9b}").way_out("\x1b]0;title");
         let (label, notes, way_out) = (&told.label, &told.notes, &told.way_out);

@@ -110,7 +110,9 @@ fn old_statement(word: &str) -> Option<(Code, &'static str)> {
 /// An unknown first word of a statement.
 pub fn statement(word: &str, span: Span, sources: &Sources) -> Diagnostic {
     if let Some((code, way_out)) = old_statement(word) {
-        return Diagnostic::new(code, span, format!("there is no statement `{word}` in VCL 4")).way_out(way_out);
+        return Diagnostic::new(code, span, format!("there is no statement `{word}` in VCL 4"))
+            .in_varnish(format!("Symbol not found: '{word}'"))
+            .way_out(way_out);
     }
     const WORDS: [&str; 9] = ["set", "unset", "call", "return", "if", "new", "ban", "hash_data", "synthetic"];
     let written = sources.text(span);
@@ -118,6 +120,7 @@ pub fn statement(word: &str, span: Span, sources: &Sources) -> Diagnostic {
         return Diagnostic::new(Code::Syntax, span, format!("`{written}` without an `if` before it"));
     }
     Diagnostic::new(Code::Syntax, span, format!("no statement begins with `{written}`"))
+        .in_varnish(format!("Symbol not found: '{written}'"))
         .label("expected set, unset, call, return, if, or a function")
         .did_you_mean(crate::near_names::nearest(word, WORDS))
 }

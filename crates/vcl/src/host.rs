@@ -66,6 +66,12 @@ pub enum LogKind {
     Program,
     /// Why a transaction fails, or what did not work.
     Error,
+    /// Something that a call was given and passes over; it goes on.
+    Notice,
+    /// Something that a call was given and cannot be; it goes on without.
+    Mistake,
+    /// What a program asked a director to tell of its choices.
+    Debug,
     /// A match of an ACL that is defined with `+log`.
     Acl,
     /// For the system's log, with its priority.

@@ -5,7 +5,7 @@ use crate::host::{Health, Host, LogKind, Message, Purge, Purged};
 use crate::plain_values::{Fault, Plain};
 use crate::scope_arena::Arena;
 use crate::task_state::Task;
-use crate::typed_program::BackendId;
+use crate::typed_program::{BackendId, Program};
 use crate::variables::VariableId;
 use crate::world::World;
 
@@ -13,12 +13,13 @@ use crate::world::World;
 pub struct House<'a> {
     arena: &'a Arena,
     world: &'a dyn World,
+    program: &'a Program,
     task: Task,
 }
 
 impl<'a> House<'a> {
-    pub fn new(arena: &'a Arena, world: &'a dyn World) -> House<'a> {
-        House { arena, world, task: Task::default() }
+    pub fn new(arena: &'a Arena, world: &'a dyn World, program: &'a Program) -> House<'a> {
+        House { arena, world, program, task: Task::default() }
     }
 }
 
@@ -103,8 +104,11 @@ impl<'a> Host<'a> for House<'a> {
         self.world.log(kind, text);
     }
 
-    /// Nobody has asked them yet.
-    fn backend_health(&self, _: BackendId) -> Health {
-        Health { healthy: true, changed_s: self.world.now_s() }
+    /// Nobody has asked them yet: a probe says what is to be believed until then.
+    fn backend_health(&self, of: BackendId) -> Health {
+        let endpoint = self.program.backends.get(of.index()).and_then(|backend| backend.endpoint.as_ref());
+        let probe = endpoint.and_then(|endpoint| self.program.probes.get(endpoint.probe?.index()));
+        let healthy = probe.is_none_or(|probe| probe.initial >= probe.threshold);
+        Health { healthy, changed_s: self.world.now_s() }
     }
 }

@@ -58,7 +58,7 @@ impl Loaded {
         let (dynamic, files) = (DynamicBackends::default(), Mutex::default());
         let loaded = Arc::new(Loaded { program, sources, compiled, objects, dynamic, files });
         let arena = Arena::default();
-        match loaded.run(&House::new(&arena, world), Method::Init) {
+        match loaded.run(&House::new(&arena, world, &loaded.program), Method::Init) {
             Ending::Plain(Action::Ok) => {}
             Ending::Fail(why) => return Err(why.reason().to_owned()),
             other => return Err(other.out_of_place(Method::Init).reason().to_owned()),
@@ -69,7 +69,7 @@ impl Loaded {
     /// Runs vcl_fini: nobody runs the program any more. What goes wrong there has been logged.
     pub fn discard(&self, world: &dyn World) {
         let arena = Arena::default();
-        drop(self.run(&House::new(&arena, world), Method::Fini));
+        drop(self.run(&House::new(&arena, world, &self.program), Method::Fini));
     }
 
     // ---- What it is made of.

@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
     fn identifier(&mut self, what: &str) -> Parsed<Identifier> {
         let word = self.word();
         if word.word != Word::Identifier {
-            return Err(self.unexpected(what));
+            return Err(self.unexpected_for(what, "ID"));
         }
         self.at += 1;
         Ok(Identifier { text: self.sources.text(word.span), span: word.span })
@@ -204,14 +204,24 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected(&mut self, expected: &str) -> Reported {
+        let mark =
+            expected.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(mark, _)| format!("'{mark}'"));
+        self.unexpected_for(expected, &mark.unwrap_or_default())
+    }
+
+    /// `token` is what Varnish calls that which is expected; empty where it has no word for it.
+    fn unexpected_for(&mut self, expected: &str, token: &str) -> Reported {
         let word = self.word();
+        if word.word == Word::InlineC {
+            return self.reports.add(foreign::inline_c(word.span));
+        }
         let found = word.show(self.sources);
-        let report = if word.word == Word::InlineC {
-            foreign::inline_c(word.span)
-        } else {
-            Diagnostic::new(Code::Syntax, word.span, format!("expected {expected}, found {found}"))
-        };
-        self.reports.add(report)
+        let report = Diagnostic::new(Code::Syntax, word.span, format!("expected {expected}, found {found}"));
+        self.reports.add(match token {
+            "" => report,
+            _ if word.word == Word::End => report,
+            token => report.in_varnish(format!("Expected {token} got '{}'", self.sources.text(word.span))),
+        })
     }
 
     /// Ends the reading: behind a limit nothing is known.

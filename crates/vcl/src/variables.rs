@@ -94,7 +94,7 @@ fn pick(name: &str, version: u8) -> Option<VariableId> {
     let fits = |row: &&u8| match table.rows[**row as usize].syntax {
         Syntax::Any => true,
         Syntax::Vcl40 => version <= 40,
-        Syntax::Vcl41 => version >= 41 || rows.len() == 1,
+        Syntax::Vcl41 => version >= 41,
     };
     rows.iter().find(fits).map(|row| VariableId(*row))
 }
@@ -174,7 +174,8 @@ mod tests {
         check("req.proto", 41, Some(("req.proto", false)));
         check("req.esi", 41, None);
         check("req.esi", 40, Some(("req.esi", true)));
-        check("sess.xid", 40, Some(("sess.xid", false)));
+        check("sess.xid", 40, None);
+        check("sess.xid", 41, Some(("sess.xid", false)));
         check("storage.s0.happy", 41, Some(("storage.<name>.happy", false)));
         check("req.nosuch", 41, None);
     }

@@ -18,6 +18,8 @@ pub struct Function {
     pub gives: Type,
     pub parameters: Vec<Parameter>,
     pub allowed: MethodSet,
+    /// Elsewhere it fails when it runs.
+    pub works: MethodSet,
     /// The version of Varnish that dropped it.
     pub until: Option<&'static str>,
 }
@@ -136,9 +138,10 @@ fn function(vmod: &'static str, line: &'static str) -> Function {
     let (gives, name) = head.split_once(' ').unwrap_or(("VOID", head));
     let gives = if gives == "object" { Type::Instance } else { Type::by_name(gives).unwrap_or(Type::Void) };
     let parameters = split_outside(inside, ',').into_iter().filter(|text| !text.is_empty()).map(parameter).collect();
-    let allowed = tail.trim().strip_prefix("in ").map_or(MethodSet::ALL, MethodSet::by_words);
+    let set = |prefix: &str| tail.trim().strip_prefix(prefix).map_or(MethodSet::ALL, MethodSet::by_words);
+    let (allowed, works) = (set("in "), set("works in "));
     let until = tail.trim().strip_prefix("until ");
-    Function { vmod, class: None, name, gives, parameters, allowed, until }
+    Function { vmod, class: None, name, gives, parameters, allowed, works, until }
 }
 
 fn parameter(text: &'static str) -> Parameter {

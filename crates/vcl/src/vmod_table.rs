@@ -2,7 +2,8 @@
 //!
 //! A line is a function: `TYPE name(TYPE argument=default, [TYPE optional], …) in WHERE`, where WHERE is left away for
 //! functions that may be called anywhere. `object name(…)` begins an object, and the lines after it that begin their
-//! names with a dot are its methods. `ENUM{A,B}` is one of these words. `until X` marks what Varnish X dropped.
+//! names with a dot are its methods. `ENUM{A,B}` is one of these words. `until X` marks what Varnish X dropped. What `works in WHERE`
+//! may be called anywhere, and fails elsewhere when it runs.
 
 /// The modules, each with its functions.
 #[rustfmt::skip]
@@ -77,7 +78,7 @@ BACKEND .backend([ENUM{HASH,URL,KEY,BLOB} by=HASH], [INT key], [BLOB key_blob], 
 VOID .debug(INT)
 object shard_param()
 VOID .clear() in pipe backend housekeeping
-VOID .set([ENUM{HASH,URL,KEY,BLOB} by], [INT key], [BLOB key_blob], [INT alt], [REAL warmup], [BOOL rampup], [ENUM{CHOSEN,IGNORE,ALL} healthy]) in pipe backend housekeeping
+VOID .set([ENUM{HASH,URL,KEY,BLOB} by], [INT key], [BLOB key_blob], [INT alt], [REAL warmup], [BOOL rampup], [ENUM{CHOSEN,IGNORE,ALL} healthy]) works in pipe backend housekeeping
 STRING .get_by()
 INT .get_key()
 INT .get_alt()
@@ -85,7 +86,7 @@ REAL .get_warmup()
 BOOL .get_rampup()
 STRING .get_healthy()
 BLOB .use() in pipe backend housekeeping
-BACKEND lookup(STRING) in housekeeping
+BACKEND lookup(STRING) works in housekeeping
 "),
     ("cookie", "
 VOID clean()

@@ -472,7 +472,8 @@ fn backends_are_made_by_name() {
 
 #[test]
 fn the_tests_own_module() {
-    check_value("", "vtc.typesize(\"ci\") + \"\" + vtc.workspace_overflowed(client) + vtc.no_ip()", "8false0.0.0.0");
+    check_value("", "vtc.typesize(\"ci\") + \"\" + vtc.workspace_overflowed(client)", "8false");
+    assert!(value_after("", "", "\"\" + vtc.no_ip()").contains("an address that is none"));
     assert!(value_after("", "vtc.panic(\"no\");", "\"\"").contains("vtc.panic: no"));
     assert!(value_after("", "vtc.barrier_sync(\"x\");", "\"\"").contains("no barriers"));
 }

@@ -110,8 +110,8 @@ pub fn leading_blanks(buf: &[u8]) -> usize {
     buf.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count()
 }
 
-/// The same head with lines that go on in the next one joined to it by blanks (RFC 9112 §5.2), byte for byte as long; `None`
-/// when there is no such line.
+/// The same head, of a request or a response, with lines that go on in the next one joined to it by blanks (RFC 9112 §5.2), byte for
+/// byte as long; `None` when there is no such line.
 pub fn unfolded(buf: &[u8]) -> Option<Vec<u8>> {
     let mut joined: Option<Vec<u8>> = None;
     let (mut at, mut is_first) = (0, true);
@@ -121,9 +121,10 @@ pub fn unfolded(buf: &[u8]) -> Option<Vec<u8>> {
         if line.is_empty() && !is_first {
             break;
         }
-        if matches!(buf.get(end + 1), Some(b' ' | b'\t')) && !is_first {
+        let blanks = buf[end + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        if blanks > 0 && !is_first {
             let text = joined.get_or_insert_with(|| buf.to_vec());
-            text[at + line.len()..=end].fill(b' ');
+            text[at + line.len()..=end + blanks].fill(b' ');
         }
         is_first = false;
         at = end + 1;

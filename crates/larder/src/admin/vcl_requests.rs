@@ -144,7 +144,7 @@ fn load(proxy: &Proxy, vcl_path: &[PathBuf], name: &str, from: Option<String>, t
     let from = from.unwrap_or_else(|| format!("{name}.vcl"));
     match vcl_loading::from_text(name, &from, text, (vcl_path, &proxy.origins_for_programs())) {
         Err(drawn) => VclReply::bad(&VclError::Refused(drawn)),
-        Ok(Ready { program, warnings, summary }) => match proxy.load_vcl(program) {
+        Ok(Ready { program, warnings, summary, .. }) => match proxy.load_vcl(program) {
             Ok(()) => VclReply::good(json!({ "ok": true, "summary": summary, "warnings": warnings })),
             Err(error) => VclReply::bad(&error),
         },

@@ -22,6 +22,19 @@ pub const TALLIED_OF_BACKENDS: [Counter; 9] = [
 /// Their values.
 pub type OfBackend = [u64; TALLIED_OF_BACKENDS.len()];
 
+/// Of the store, and of what passes by it.
+pub const TALLIED_OF_STORAGES: [Counter; 2] = [
+    Counter::total("c_req", "Heads and bodies of answers that were to be kept here, or passed by"),
+    Counter::total("c_bytes", "Bytes of these").bytes(),
+];
+
+/// Their values: of the store, and of Transient.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfStorages {
+    pub store: [u64; TALLIED_OF_STORAGES.len()],
+    pub transient: [u64; TALLIED_OF_STORAGES.len()],
+}
+
 const REQ: usize = 0;
 const BYTES: usize = 1;
 const UNHEALTHY: usize = 5;
@@ -70,6 +83,9 @@ pub struct FetchTally {
     status: u16,
     is_to_head: bool,
     life_s: f64,
+    /// Where its answer goes, once that is known.
+    is_transient: Option<bool>,
+    storages: OfStorages,
 }
 
 impl FetchTally {
@@ -82,8 +98,8 @@ impl FetchTally {
 
     fn forget(&mut self, xid: u32) {
         let (backends, mut retries) = (std::mem::take(&mut self.backends), std::mem::take(&mut self.retries));
-        let program = retries.remove(&xid).unwrap_or_default();
-        *self = FetchTally { backends, retries, xid, program, ..FetchTally::default() };
+        let (program, storages) = (retries.remove(&xid).unwrap_or_default(), self.storages);
+        *self = FetchTally { backends, retries, xid, program, storages, ..FetchTally::default() };
     }
 
     fn await_retry(&mut self, xid: u32) {
@@ -96,6 +112,10 @@ impl FetchTally {
     /// Of `PROGRAM.BACKEND`.
     pub fn of_backend(&self, name: &str) -> OfBackend {
         self.backends.get(name).copied().unwrap_or_default()
+    }
+
+    pub fn of_storages(&self) -> OfStorages {
+        self.storages
     }
 
     /// It is gone, and another of its name begins anew.
@@ -124,7 +144,9 @@ impl FetchTally {
             RecordKind::BerespStatus => self.status = text.parse().unwrap_or(0),
             RecordKind::Ttl => self.life_s = words.skip(1).take(3).filter_map(|word| word.parse::<f64>().ok()).sum(),
             RecordKind::Storage => {
-                return Some(AnswerNoted::Life((!text.ends_with(" Transient")).then_some(self.life_s)));
+                let is_transient = text.ends_with(" Transient");
+                self.is_transient = Some(is_transient);
+                return Some(AnswerNoted::Life((!is_transient).then_some(self.life_s)));
             }
             // Of what a program made instead there is none.
             RecordKind::FetchBody => {
@@ -137,11 +159,25 @@ impl FetchTally {
             RecordKind::FetchError => self.note_failure(text),
             RecordKind::BereqAcct => {
                 carried(text.as_bytes()).enumerate().for_each(|(at, bytes)| self.add(BYTES + at, bytes));
+                self.note_storage(carried(text.as_bytes()).skip(2));
                 self.forget(0);
             }
             _ => {}
         }
         None
+    }
+
+    /// An answer takes room for its head, and for its body if it has one.
+    fn note_storage(&mut self, answer: impl Iterator<Item = u64>) {
+        let of = match self.is_transient {
+            None => return,
+            Some(true) => &mut self.storages.transient,
+            Some(false) => &mut self.storages.store,
+        };
+        for bytes in answer.filter(|bytes| *bytes > 0) {
+            of[0] += 1;
+            of[1] += bytes;
+        }
     }
 
     /// `backend NAME: WHY`: there was no connection.
@@ -204,6 +240,18 @@ mod tests {
         read(&mut tally, 8, &end);
         assert_eq!(tally.of_backend("vcl1.s1")[1..5], [1, 2, 40, 50]);
         assert_eq!(tally.of_backend("vcl2.s1"), OfBackend::default());
+    }
+
+    #[test]
+    fn an_answer_counts_for_where_it_goes() {
+        use RecordKind as K;
+        let mut tally = FetchTally::default();
+        read(&mut tally, 7, &[(K::Storage, "malloc s0"), (K::BereqAcct, "1 2 3 40 50 90")]);
+        read(&mut tally, 8, &[(K::Storage, "malloc Transient"), (K::BereqAcct, "1 2 3 40 0 40")]);
+        read(&mut tally, 9, &[(K::Storage, "malloc Transient"), (K::BereqAcct, "1 2 3 4 5 9")]);
+        // There was no answer.
+        read(&mut tally, 10, &[(K::BereqAcct, "1 2 3 0 0 0")]);
+        assert_eq!(tally.of_storages(), OfStorages { store: [2, 90], transient: [3, 49] });
     }
 
     #[test]

@@ -83,6 +83,12 @@ pub const MAIN: &[Row<Observation>] = &[
     (Counter::total("vcl_fail", "Failures of programs"), |it| of(it, &["vcl_errors"])),
     (Counter::gauge("bans", "Bans in force"), |it| it.cache.bans),
     (Counter::total("bans_obj_killed", "Objects that bans hit"), |it| it.cache.banned),
+    (Counter::total("bans_tests_tested", "Tests of objects against bans, by who asked for them"), |it| {
+        it.cache.ban_tests
+    }),
+    (Counter::total("bans_lurker_tests_tested", "Tests of objects against bans, in the background"), |it| {
+        it.cache.ban_tests_behind
+    }),
     (Counter::total("req_reset", "Requests over HTTP/2 that clients took back"), |it| of(it, &["http2_resets"])),
     (Counter::total("larder_sess_h2", "Client connections that speak HTTP/2"), |it| of(it, &["http2_connections"])),
     (Counter::total("n_purges", "Purges carried out"), |it| of(it, &["purges"])),

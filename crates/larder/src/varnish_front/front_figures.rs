@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vsm::{CounterSegment, Meaning, SegmentSet};
 
-use super::fetch_tally::TALLIED_OF_BACKENDS;
+use super::fetch_tally::{TALLIED_OF_BACKENDS, TALLIED_OF_STORAGES};
 use super::front_counters::{MAIN, MGT, POOL, SMA, SMF, VBE, class_of, figures_of};
 use super::front_log::{FrontLog, Writing};
 use super::log_tally::TALLIED;
@@ -25,8 +25,8 @@ pub struct Figures {
     management: CounterSegment,
     main: CounterSegment,
     memory: CounterSegment,
-    /// Nothing goes through it, and that is what it shows.
-    _transient: CounterSegment,
+    /// What passes by the store: nothing of it is kept.
+    transient: CounterSegment,
     disks: Vec<CounterSegment>,
     /// Of each worker: its sessions and its requests.
     pools: Vec<[CounterSegment; 2]>,
@@ -57,7 +57,9 @@ impl Figures {
         let mut of_backends = class_of("vbe", "A backend", 50, VBE);
         of_backends.counters.extend(TALLIED_OF_BACKENDS);
         let main = Meaning::publish(work, &served, 2)?;
-        let memories = Meaning::publish(work, &class_of("sma", "The memory", 40, SMA), 3)?;
+        let mut of_memories = class_of("sma", "The memory", 40, SMA);
+        of_memories.counters.extend(TALLIED_OF_STORAGES);
+        let memories = Meaning::publish(work, &of_memories, 3)?;
         let files = Meaning::publish(work, &class_of("smf", "A disk", 42, SMF), 4)?;
         let pool = Meaning::publish(work, &class_of("mempool", "What a worker has in use", 80, POOL), 6)?;
         let pool_of = |of: &str, worker: usize| pool.counters(work, &format!("MEMPOOL.{of}{worker}"));
@@ -66,7 +68,7 @@ impl Figures {
         Ok(Figures {
             management: process.counters(management, "MGT")?,
             main: main.counters(work, "MAIN")?,
-            _transient: memories.counters(work, "SMA.Transient")?,
+            transient: memories.counters(work, "SMA.Transient")?,
             memory: memories.counters(work, &format!("SMA.{memory}"))?,
             disks: disks.collect::<io::Result<_>>()?,
             pools: pools.collect::<io::Result<_>>()?,
@@ -83,7 +85,9 @@ impl Figures {
         self.management.show(&figures_of(MGT, now))?;
         let served: Vec<u64> = figures_of(MAIN, now).into_iter().chain(self.log.tally().values()).collect();
         self.main.show(&served)?;
-        self.memory.show(&figures_of(SMA, now))?;
+        let storages = self.log.tally().of_storages();
+        self.memory.show(&figures_of(SMA, now).into_iter().chain(storages.store).collect::<Vec<_>>())?;
+        self.transient.show(&SMA.iter().map(|_| 0).chain(storages.transient).collect::<Vec<_>>())?;
         for (shown, disk) in self.disks.iter().zip(&now.disks) {
             shown.show(&figures_of(SMF, disk))?;
         }

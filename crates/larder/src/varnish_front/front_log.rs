@@ -150,6 +150,11 @@ impl FrontLog {
         Some(std::mem::take(&mut queue.lost))
     }
 
+    /// Takes what comes from now on; the thread that writes it may begin later.
+    pub fn open(&self) {
+        self.queue.lock().is_over = false;
+    }
+
     fn end(&self) {
         self.queue.lock().is_over = true;
         self.came.notify_one();

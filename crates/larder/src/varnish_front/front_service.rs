@@ -11,7 +11,7 @@ use std::sync::mpsc;
 
 use parking_lot::Mutex;
 use proxy::settings::ListenAddress;
-use proxy::{BackendStatus, HealthOrder, Proxy, RecordSink, VclError, VclStatus};
+use proxy::{BackendStatus, HealthOrder, Proxy, RecordSink, VclError, VclProgram, VclStatus};
 use tokio::sync::oneshot;
 use varnishd::{
     BackendRow, BanRow, ListenRow, Order, ProbeRow, Refusal, Served, SocketOwner, SourceRow, Temperature, VclRow,
@@ -207,6 +207,24 @@ pub fn finish(finisher: &Finisher) {
     }
 }
 
+/// Loads a program and tells the log of it, as Varnish's has what its child is told.
+fn load_noted(proxy: &Proxy, program: VclProgram, log: Option<&FrontLog>) -> Result<(), Refusal> {
+    let note = |text: String| {
+        if let Some(log) = log {
+            log.note("CLI", text.as_bytes());
+        }
+    };
+    let name = program.name.clone();
+    note(format!("Rd vcl.load {name}"));
+    let loaded = proxy.load_vcl(program).map_err(refusal);
+    let (status, said) = match &loaded {
+        Ok(()) => (200, format!("Loaded \"{name}\"")),
+        Err(Refusal::Wrong(why) | Refusal::Cannot(why)) => (106, why.clone()),
+    };
+    note(format!("Wr {status} {} {said}", said.len()));
+    loaded
+}
+
 fn own(path: &Path, owner: &SocketOwner) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let user = owner.user.as_deref().map(super::front_jail::user_number).transpose()?;
@@ -240,13 +258,13 @@ impl State {
     }
 
     /// Everything that is kept, into a proxy that has nothing.
-    fn load_all(&self, proxy: &Proxy) -> Result<(), Refusal> {
+    fn load_all(&self, proxy: &Proxy, log: Option<&FrontLog>) -> Result<(), Refusal> {
         for kept in &self.kept {
             match &kept.kind {
                 KeptKind::Label { of } => proxy.label_vcl(&kept.name, of).map_err(refusal)?,
                 KeptKind::Program { from, text, state, .. } => {
-                    let Ready { program, .. } = kept_vcls::checked(&kept.name, from, text, &self.plan.vcl_path)?;
-                    proxy.load_vcl(program).map_err(refusal)?;
+                    let Ready { program, .. } = kept_vcls::checked(&kept.name, from, text, &self.plan)?;
+                    load_noted(proxy, program, log)?;
                     if *state == VclState::Cold {
                         proxy.warm_vcl(&kept.name, false).map_err(refusal)?;
                     }
@@ -304,8 +322,11 @@ impl Served for FrontService {
         if state.active.is_none() {
             return Err(cannot("No VCL available\n"));
         }
+        if let Some(log) = &self.log {
+            log.open();
+        }
         let life = self.live(&state.plan)?;
-        let opened = state.load_all(&life.running.proxy).and_then(|()| {
+        let opened = state.load_all(&life.running.proxy, self.log.as_deref()).and_then(|()| {
             // What only starting found out: how many connections the open files allow.
             let limits = &life.running.plan.settings.limits;
             state.plan.settings.limits.connections_max = limits.connections_max;
@@ -327,13 +348,13 @@ impl Served for FrontService {
     }
 
     fn load(&self, name: &str, text: VclText<'_>, state: VclState) -> Result<String, Refusal> {
-        let vcl_path = self.state.lock().plan.vcl_path.clone();
-        let (kept, ready) = kept_vcls::prepare(name, text, state, &vcl_path)?;
+        let plan = self.state.lock().plan.clone();
+        let (kept, ready) = kept_vcls::prepare(name, text, state, &plan)?;
         let Ready { program, warnings, .. } = ready;
         let proxy = self.state.lock().proxy().cloned();
         // Names are looked up: nobody waits for it meanwhile.
         if let Some(proxy) = proxy {
-            proxy.load_vcl(program).map_err(refusal)?;
+            load_noted(&proxy, program, self.log.as_deref())?;
             if state == VclState::Cold {
                 proxy.warm_vcl(name, false).map_err(refusal)?;
             }

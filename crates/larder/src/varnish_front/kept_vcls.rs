@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use varnishd::{Refusal, SourceRow, VclState, VclText};
 
 use crate::check_vcl;
+use crate::plan::Plan;
 use crate::vcl_loading::{self, Ready};
 
 /// What a text is called that has no file.
@@ -22,17 +23,17 @@ pub enum KeptKind {
 }
 
 /// Reads and checks a program. Files are looked for in the VCL path.
-pub fn prepare(name: &str, text: VclText<'_>, state: VclState, vcl_path: &[PathBuf]) -> Result<(Kept, Ready), Refusal> {
+pub fn prepare(name: &str, text: VclText<'_>, state: VclState, plan: &Plan) -> Result<(Kept, Ready), Refusal> {
     let (from, text) = match text {
         VclText::Inline(text) => (INLINE_NAME.to_owned(), text.to_vec()),
         VclText::File(written) => {
-            let path = found(written, vcl_path);
+            let path = found(written, &plan.vcl_path);
             let text = check_vcl::read_vcl(&path);
             let text = text.map_err(|why| Refusal::Wrong(format!("Cannot read file '{written}' ({why})")))?;
             (path.display().to_string(), text)
         }
     };
-    let ready = checked(name, &from, &text, vcl_path)?;
+    let ready = checked(name, &from, &text, plan)?;
     let files = ready.program.sources.files();
     let source = |file: &vcl::source_files::SourceFile| SourceRow { name: file.name.clone(), text: file.bytes.clone() };
     let mut sources: Vec<SourceRow> = files.iter().map(source).collect();
@@ -43,8 +44,13 @@ pub fn prepare(name: &str, text: VclText<'_>, state: VclState, vcl_path: &[PathB
     Ok((Kept { name: name.to_owned(), kind: KeptKind::Program { from, text, state, sources, hands_to } }, ready))
 }
 
-pub fn checked(name: &str, from: &str, text: &[u8], vcl_path: &[PathBuf]) -> Result<Ready, Refusal> {
-    vcl_loading::from_text(name, from, text.to_vec(), (vcl_path, &[])).map_err(Refusal::Wrong)
+/// With `vcc_err_unref` what nothing uses is a mistake, as in Varnish.
+pub fn checked(name: &str, from: &str, text: &[u8], plan: &Plan) -> Result<Ready, Refusal> {
+    let ready = vcl_loading::from_text(name, from, text.to_vec(), (&plan.vcl_path, &[])).map_err(Refusal::Wrong)?;
+    match ready.has_unused && plan.refuses_unused {
+        true => Err(Refusal::Wrong(format!("{}(-p vcc_err_unref=off takes it all the same)\n", ready.warnings))),
+        false => Ok(ready),
+    }
 }
 
 /// The first file of that name in the VCL path; the name itself if there is none.

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use proxy::{RecordKind, each_record};
 use vsm::Counter;
+use wire::refusals;
 
-use super::fetch_tally::{AnswerNoted, FetchTally, OfBackend, carried};
+use super::fetch_tally::{AnswerNoted, FetchTally, OfBackend, OfStorages, carried};
 
 macro_rules! tallied {
     ($($at:ident $name:literal $meaning:literal $(.$unit:ident())?),* $(,)?) => {
@@ -57,6 +58,7 @@ tallied! {
     Http2Refused "sc_req_http20" "Sessions closed because HTTP/2 is switched off",
     Overload "sc_overload" "Sessions closed because of a limit of HTTP/2",
     RapidReset "sc_rapid_reset" "Sessions closed because streams ended too soon and too often",
+    TooManyFields "losthdr" "Heads refused because they had more fields than http_max_hdr",
 }
 
 /// By the first word of how a session closed.
@@ -108,6 +110,10 @@ impl LogTally {
         self.fetches.lock().of_backend(name)
     }
 
+    pub fn of_storages(&self) -> OfStorages {
+        self.fetches.lock().of_storages()
+    }
+
     pub fn forget_backend(&self, name: &str) {
         self.fetches.lock().forget_backend(name);
     }
@@ -147,6 +153,12 @@ impl LogTally {
             RecordKind::HitMiss => self.add(At::HitMiss, 1),
             RecordKind::RespStatus if text == b"500" => self.add(At::Status500, 1),
             RecordKind::BackendClose if text.ends_with(b" recycle") => self.add(At::Recycled, 1),
+            RecordKind::Error if text == refusals::REQUEST_FIELDS_TOO_MANY.token.as_bytes() => {
+                self.add(At::TooManyFields, 1);
+            }
+            RecordKind::FetchError if says(text, refusals::RESPONSE_FIELDS_TOO_MANY.token) => {
+                self.add(At::TooManyFields, 1);
+            }
             RecordKind::SessClose => {
                 if let Some((at, _)) = CLOSINGS.iter().find(|(_, word)| text.starts_with(word.as_bytes())) {
                     self.add(*at, 1);
@@ -190,6 +202,11 @@ impl LogTally {
     }
 }
 
+/// Is that the reason, as a sentence has it?
+fn says(sentence: &[u8], token: &str) -> bool {
+    String::from_utf8_lossy(sentence).contains(&token.replace('-', " "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +230,10 @@ mod tests {
             (RecordKind::BackendClose, "28 s1 recycle"),
             (RecordKind::BackendClose, "28 s1 close RESP_CLOSE"),
             (RecordKind::SessClose, "REM_CLOSE 0.001"),
+            (RecordKind::Error, "request-fields-too-many"),
+            (RecordKind::Error, "request-line-invalid"),
+            (RecordKind::FetchError, "origin \"s1\" (x): its answer was refused: response fields too many (a limit)"),
+            (RecordKind::FetchError, "first byte timeout"),
         ] {
             tally.note(kind, text.as_bytes());
         }
@@ -246,6 +267,7 @@ mod tests {
             ("fetch_length", 1),
             ("fetch_chunked", 1),
             ("sc_rem_close", 1),
+            ("losthdr", 2),
         ];
         assert_eq!(counted, expect);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use message::{FieldName, ResponseHead, Status};
 use rules::date::write_date;
 use tokio::time::Sleep;
-use wire::{HopByHop, Refusal, ResponseBody};
+use wire::{HopByHop, Refusal, RequestBody, ResponseBody};
 
 use crate::answer_head::AnswerHead;
 use crate::clock::Moment;
@@ -157,6 +157,10 @@ fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upl
     }
     if let Some(records) = fetch.records() {
         fetch_records::answered(records, &answer.head, answer.head_bytes);
+        if fetch.body == RequestBody::Chunked {
+            // Its head did not say how long it is.
+            records.count(|carried| carried.body_out += upload.taken_bytes());
+        }
     }
     OriginReply {
         framing: answer.body,

@@ -37,6 +37,7 @@ impl UploadState {
 pub(crate) struct Upload {
     state: UploadState,
     taken: bool,
+    taken_bytes: u64,
     copy: Option<BodyCopy>,
 }
 
@@ -48,7 +49,7 @@ impl Upload {
         upstream: &mut Upstream,
     ) -> Upload {
         upstream.begin_upload(body);
-        Upload { state: UploadState::at_first(body, expects_continue, client), taken: false, copy }
+        Upload { state: UploadState::at_first(body, expects_continue, client), taken: false, taken_bytes: 0, copy }
     }
 
     /// For whoever sends it again.
@@ -83,6 +84,11 @@ impl Upload {
         self.taken
     }
 
+    /// So far.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.taken_bytes
+    }
+
     /// Moves bytes up as far as both sides allow.
     pub(crate) fn poll(
         &mut self,
@@ -109,6 +115,7 @@ impl Upload {
             match ready!(downstream.poll_body(cx)) {
                 Ok(BodyRead::Data(data)) => {
                     self.taken = true;
+                    self.taken_bytes += data.len() as u64;
                     if let Some(copy) = &mut self.copy {
                         copy.push(&data);
                     }
@@ -134,7 +141,7 @@ mod tests {
     #[test]
     fn whom_nobody_is_attached_to_has_nothing_to_send() {
         let state = UploadState::at_first(RequestBody::Length(5), true, &ClientLink::Detached(None));
-        let mut upload = Upload { state, taken: false, copy: None };
+        let mut upload = Upload { state, taken: false, taken_bytes: 0, copy: None };
         assert!(upload.is_done() && !upload.awaits_continue() && !upload.release());
     }
 }

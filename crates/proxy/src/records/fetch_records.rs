@@ -8,7 +8,7 @@ use message::{FieldName, FieldsView, Request, ResponseHead, Version};
 use rules::date::parse_date;
 use rules::{Lifetimes, ResponseDirectives};
 use vcl::Message;
-use wire::{Refusal, RequestBody, ResponseBody};
+use wire::{Refusal, RequestBody, ResponseBody, refusals};
 
 use crate::clock::Moment;
 use crate::core::Core;
@@ -222,7 +222,19 @@ pub(crate) fn failed(records: &TaskRecords, backend: &str, failure: &Failure) {
         "" => records.put(RecordKind::FetchError, &[words.as_bytes()]),
         how => records.write(RecordKind::FetchError, format_args!("backend {backend}: {how}: {words}")),
     }
+    if UNFETCHABLE.contains(&failure.token) {
+        records.put(RecordKind::Error, &[b"Body cannot be fetched"]);
+    }
 }
+
+/// The head of an answer that says nothing by which its end could be found.
+const UNFETCHABLE: [&str; 5] = [
+    refusals::CONTENT_LENGTH_INVALID.token,
+    refusals::CONTENT_LENGTH_REPEATED.token,
+    refusals::TRANSFER_ENCODING_INVALID.token,
+    refusals::TRANSFER_ENCODING_UNSUPPORTED.token,
+    refusals::LENGTH_AND_TRANSFER_ENCODING.token,
+];
 
 /// The client's body broke off, or was none.
 pub(crate) fn body_broken(records: &TaskRecords, refusal: &Refusal) {

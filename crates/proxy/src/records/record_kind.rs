@@ -1,6 +1,6 @@
 //! What a record is about, by the names of vsl(7).
 
-use vcl::Message;
+use vcl::{LogKind, Message};
 
 macro_rules! record_kinds {
     ($($kind:ident $name:literal),* $(,)?) => {
@@ -43,11 +43,24 @@ record_kinds! {
     ReqStart "ReqStart", Hit "Hit", HitPass "HitPass", HitMiss "HitMiss", Hash "Hash",
     Gzip "Gzip", EsiXmlError "ESI_xmlerror",
     Link "Link", Begin "Begin", End "End", Timestamp "Timestamp",
-    ExpKill "ExpKill",
+    ExpKill "ExpKill", Notice "Notice",
     ReqAcct "ReqAcct", PipeAcct "PipeAcct", BereqAcct "BereqAcct",
 }
 
 impl RecordKind {
+    /// Of what a program says, where that is a record of its own.
+    pub(crate) fn of_program(kind: LogKind) -> Option<RecordKind> {
+        Some(match kind {
+            LogKind::Program => RecordKind::VclLog,
+            LogKind::Error => RecordKind::VclError,
+            LogKind::Acl => RecordKind::VclAcl,
+            LogKind::Notice => RecordKind::Notice,
+            LogKind::Mistake => RecordKind::Error,
+            LogKind::Debug => RecordKind::Debug,
+            LogKind::System(_) | LogKind::Timestamp => return None,
+        })
+    }
+
     /// Frames of HTTP/2: bytes and no text.
     pub(crate) fn is_binary(self) -> bool {
         matches!(self, RecordKind::H2RxHdr | RecordKind::H2RxBody | RecordKind::H2TxHdr | RecordKind::H2TxBody)

@@ -14,6 +14,7 @@ use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
 use crate::records::session_records::SessionRecords;
 use crate::records::task_records::TaskRecords;
+use crate::send_outcome;
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::xids;
@@ -211,6 +212,22 @@ pub(crate) fn sent(records: &TaskRecords, version: Version, (head_bytes, body_by
         (_, false) => records.field(RecordKind::RespHeader, b"Connection", b"close"),
     }
     records.count(|carried| (carried.head_out, carried.body_out) = (head_bytes, body_bytes));
+}
+
+/// Of a body that could not be read in its coding, in Varnish's words, with the number that zlib has for it.
+pub(crate) fn cut(records: &TaskRecords, token: &str) {
+    let why = match token {
+        send_outcome::BODY_HAS_MORE => "1 (junk after VGZ_END)",
+        send_outcome::BODY_UNREADABLE => "-3 (it cannot be read)",
+        _ => return,
+    };
+    records.write(RecordKind::Gzip, format_args!("G(un)zip error: {why}"));
+}
+
+/// The client's body broke off while a program waited for all of it.
+pub(crate) fn body_broke_off(records: &TaskRecords, body: wire::RequestBody) {
+    let how = if matches!(body, wire::RequestBody::Length(_)) { "straight" } else { "chunked" };
+    records.write(RecordKind::FetchError, format_args!("{how} insufficient bytes"));
 }
 
 /// The last of it: what went either way.

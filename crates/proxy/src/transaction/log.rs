@@ -70,6 +70,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         });
     }
     if let Some(records) = tx.policy.records() {
+        if let End::Cut(token) = end {
+            request_records::cut(records, token);
+        }
         request_records::end(records, ended);
     }
     downstream.finish(tx.persistent, tx.client_closes, || session_end(tx, end)).await

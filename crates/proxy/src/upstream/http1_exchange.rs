@@ -13,7 +13,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use message::Fields;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use wire::limits::{ChunkedLimits, HeadLimits};
-use wire::{BodyDecoder, BodyFraming, Decoded, Refusal, RequestBody, ResponseBody, may_end_now, read_response};
+use wire::{
+    BodyDecoder, BodyFraming, Decoded, ReceivedResponse, Refusal, RequestBody, ResponseBody, may_end_now,
+    read_response, unfolded,
+};
 
 use crate::core::Core;
 use crate::origin::OriginConnection;
@@ -147,6 +150,18 @@ impl Http1Exchange {
     }
 }
 
+fn owned(received: ReceivedResponse<'_>) -> (Box<ReplyHead>, usize) {
+    let head_bytes = received.head_bytes;
+    (Box::new(ReplyHead::from(received)), head_bytes)
+}
+
+/// An answer with lines that went on in the next one.
+#[cold]
+fn read_unfolded(text: &[u8], terms: AnswerTerms<'_>) -> Result<Option<(Box<ReplyHead>, usize)>, Refusal> {
+    let mut spans = Vec::new();
+    Ok(read_response(text, &mut spans, terms.limits, terms.method, terms.is_upgrade)?.map(owned))
+}
+
 impl UnreadBytes {
     fn take_answer(
         &mut self,
@@ -156,11 +171,13 @@ impl UnreadBytes {
     ) -> Result<Option<Box<ReplyHead>>, Refusal> {
         self.take(new, terms.limits, |bytes| {
             let mut spans = core.spans.borrow_mut();
-            let received = read_response(bytes, &mut spans, terms.limits, terms.method, terms.is_upgrade)?;
-            Ok(received.map(|received| {
-                let head_bytes = received.head_bytes;
-                (Box::new(ReplyHead::from(received)), head_bytes)
-            }))
+            match read_response(bytes, &mut spans, terms.limits, terms.method, terms.is_upgrade) {
+                Ok(received) => Ok(received.map(owned)),
+                Err(refusal) => match unfolded(bytes).filter(|_| terms.limits.lenient) {
+                    Some(text) => read_unfolded(&text, terms),
+                    None => Err(refusal),
+                },
+            }
         })
     }
 

@@ -185,6 +185,10 @@ impl<'a> Host<'a> for ForecastHost<'_, 'a> {
         self.scope.unix_peer()
     }
 
+    fn storage(&self, name: &[u8], property: VariableId) -> Plain<'a> {
+        self.scope.storage(name, property)
+    }
+
     fn proxy_field(&self, of: ProxyField) -> Plain<'a> {
         self.scope.proxy_field(of)
     }

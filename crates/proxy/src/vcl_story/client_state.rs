@@ -33,6 +33,8 @@ pub(crate) struct ClientState {
     pub(crate) addresses: Rc<ConnectionAddresses>,
     pub(crate) xid: Cell<u64>,
     pub(crate) started_s: f64,
+    /// It came with a body, whether that has been read or not.
+    pub(crate) has_body: bool,
     pub(crate) restarts: Cell<u32>,
     pub(crate) backend_hint: Cell<BackendRef>,
     pub(crate) ttl_s: Cell<Option<f64>>,
@@ -124,6 +126,7 @@ impl ClientState {
             addresses,
             xid: Cell::new(xid),
             started_s,
+            has_body: false,
             restarts: Cell::new(0),
             backend_hint,
             ttl_s: Cell::new(None),

@@ -287,7 +287,10 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
         age_max_ms: ms(state.age_max_s.get()),
         ..LookupOptions::default()
     };
-    let answer = core.shared.cache.ask(key, &tx.head.request(), &options, core.now());
+    // Who has waited for nobody is answered by what was fresh when the request came, however long vcl_recv took since.
+    let is_first = tx.asked_again_count == 1 && state.restarts.get() == 0;
+    let now = if is_first { core.clock().at(tx.started) } else { core.now() };
+    let answer = core.shared.cache.ask(key, &tx.head.request(), &options, now);
     note(tx, &answer);
     if let Answer::Fresh(object) = &answer
         && object.body().on_disk().is_none()

@@ -22,13 +22,13 @@ pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {
             );
         }
         // Into the request's line of the access log.
-        LogKind::Program | LogKind::Acl => {
+        LogKind::Program | LogKind::Acl | LogKind::Notice | LogKind::Mistake => {
             if scope.core.shared.logs() {
                 note_text(scope, text.as_bytes());
             }
         }
         LogKind::System(priority) => say_for_program(scope, priority, &text),
-        LogKind::Timestamp => {}
+        LogKind::Timestamp | LogKind::Debug => {}
     }
 }
 

@@ -90,6 +90,7 @@ fn open_as_it_is<S: RequestSource>(
     }
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
     let mut state = ClientState::new(program, source.addresses(&client), xid, now_s);
+    state.has_body = received.body.follows();
     if core.records.is_some() {
         let (session, asked) = (source.session(), (received, expected, moment));
         state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);

@@ -346,6 +346,17 @@ impl<'a> Host<'a> for Scope<'a> {
         }
     }
 
+    /// Nothing is kept at once.
+    fn cache_request_body(&self, bytes_max: u64) -> Result<bool, Fault> {
+        let Side::Client(state) = self.side else { return Ok(false) };
+        let is_kept = |body: &[u8]| body.len() as u64 <= bytes_max;
+        Ok(state.body.as_deref().map_or(!state.has_body, is_kept))
+    }
+
+    fn storage(&self, name: &[u8], property: VariableId) -> Plain<'a> {
+        scope_variables::storage(self.core, name, property)
+    }
+
     fn late_100_continue(&self, late: bool) {
         if let Side::Client(state) = self.side {
             state.continue_is_late.set(late);

@@ -8,6 +8,7 @@ use crate::answer_head::AnswerHead;
 use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::fetch::broken::Broken;
+use crate::records::request_records;
 use crate::send_outcome::End;
 use crate::transaction::synth::Synth;
 use crate::transaction::{Step, Transaction};
@@ -78,7 +79,12 @@ async fn keep_body(tx: &mut Transaction, downstream: &mut Downstream<'_>, bytes_
             return Err(Step::Synth(Synth::refused(&refusal)));
         }
         Err(Broken::ClientFault(refusal)) => refusal.token,
-        Err(Broken::ClientLeft | Broken::Origin(_)) => return Err(Step::client_left(downstream)),
+        Err(Broken::ClientLeft | Broken::Origin(_)) => {
+            if let Some(records) = tx.policy.records() {
+                request_records::body_broke_off(records, tx.body);
+            }
+            return Err(Step::client_left(downstream));
+        }
     };
     // In place of varnishd the program hears that there is no body, and whatever it says then, there is no answer.
     downstream.body_broke();

@@ -12,6 +12,7 @@ use rules::Lifetimes;
 use rules::lifetimes::announced;
 use vcl::{BackendRef, Fault, Ip, Plain, VariableId as V};
 
+use crate::core::Core;
 use crate::records::request_records;
 use crate::server_names::{server_hostname, server_identity};
 use crate::vcl_story::backend_task::BackendTask;
@@ -87,6 +88,23 @@ fn common<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     })
 }
 
+/// Of a store, whatever its name: there is one. Nothing is kept in Transient, so there is no end to it.
+pub(crate) fn storage<'a>(core: &Core, name: &[u8], of: V) -> Plain<'a> {
+    let is_transient = name.eq_ignore_ascii_case(b"Transient");
+    let account = core.shared.cache.account();
+    let used = if is_transient { 0 } else { account.used() };
+    match of {
+        V::STORAGE_FREE_SPACE if is_transient => Plain::Bytes(BYTES_WITHOUT_END),
+        V::STORAGE_FREE_SPACE => Plain::Bytes(account.limit().saturating_sub(used) as i64),
+        V::STORAGE_USED_SPACE => Plain::Bytes(used as i64),
+        V::STORAGE_HAPPY => Plain::Bool(true),
+        other => other.nothing(),
+    }
+}
+
+/// The largest number that VCL can write.
+const BYTES_WITHOUT_END: i64 = 999_999_999_999_999;
+
 /// `req.*`, and in vcl_pipe some of `bereq.*`.
 fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
     let Side::Client(state) = scope.side else { return None };
@@ -110,7 +128,8 @@ fn request<'a>(scope: &Scope<'a>, of: V) -> Read<'a> {
         V::REQ_ESI_LEVEL => Plain::Int(i64::from(state.esi_level)),
         V::REQ_CAN_GZIP => Plain::Bool(filter_names::takes_gzip(scope.req.fields.to_fields().view())),
         V::REQ_RESTARTS => Plain::Int(i64::from(state.restarts.get())),
-        V::REQ_XID | V::SESS_XID => Plain::Int(state.xid.get() as i64),
+        V::REQ_XID => Plain::Int(state.xid.get() as i64),
+        V::SESS_XID => Plain::Int(state.addresses.session_xid as i64),
         V::REQ_BACKEND_HINT | V::BEREQ_BACKEND => Plain::Backend(state.backend_hint.get()),
         V::REQ_TTL => duration(state.ttl_s.get()),
         V::REQ_GRACE => duration(state.grace_s.get()),
@@ -176,7 +195,8 @@ fn fetch<'a>(scope: &Scope<'a>, state: &'a BackendTask, of: V) -> Read<'a> {
         V::BEREQ_METHOD => return text(scope.bereq().method.get()),
         V::BEREQ_URL => return text(scope.bereq().url.get()),
         V::BEREQ_PROTO => return text(scope.bereq().proto()),
-        V::BEREQ_XID | V::SESS_XID => Plain::Int(state.xid.get() as i64),
+        V::BEREQ_XID => Plain::Int(state.xid.get() as i64),
+        V::SESS_XID => Plain::Int(state.made_for.addresses.session_xid as i64),
         V::BEREQ_TIME => Plain::Time(state.started_s),
         V::BEREQ_RETRIES => Plain::Int(i64::from(state.retries.get())),
         V::BEREQ_BACKEND => Plain::Backend(state.backend.get()),

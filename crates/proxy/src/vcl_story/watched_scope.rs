@@ -287,12 +287,10 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
     fn log(&self, kind: LogKind, text: &[u8]) {
         self.hear(|| Event::Logged(kind, lossy(text)));
         if let Some(records) = self.records {
-            match kind {
-                LogKind::Program => records.put(RecordKind::VclLog, &[text]),
-                LogKind::Error => records.put(RecordKind::VclError, &[text]),
-                LogKind::Acl => records.put(RecordKind::VclAcl, &[text]),
-                LogKind::Timestamp => records.stamp(&String::from_utf8_lossy(text)),
-                LogKind::System(_) => {}
+            match RecordKind::of_program(kind) {
+                Some(kind) => records.put(kind, &[text]),
+                None if kind == LogKind::Timestamp => records.stamp(&String::from_utf8_lossy(text)),
+                None => {}
             }
         }
         if self.watch.is_none() || kind == LogKind::Program {
@@ -361,6 +359,10 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
     #[inline]
     fn unix_peer(&self) -> Option<UnixPeer> {
         self.scope.unix_peer()
+    }
+
+    fn storage(&self, name: &[u8], property: VariableId) -> Plain<'a> {
+        self.scope.storage(name, property)
     }
 
     fn proxy_field(&self, of: ProxyField) -> Plain<'a> {

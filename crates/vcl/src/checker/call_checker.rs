@@ -6,7 +6,6 @@ use crate::diagnostics::Diagnostic;
 use crate::limits::REGEX_BYTES_MAX;
 use crate::near_names::nearest;
 use crate::source_files::Span;
-use crate::subroutines::MethodSet;
 use crate::syntax::{Argument, BinaryOperator, Expression, ExpressionKind, Identifier, Name};
 use crate::typed_program::{ObjectId, Property, RegexId, Value, ValueKind};
 use crate::types::Type;
@@ -101,7 +100,8 @@ impl Checker<'_> {
             return;
         }
         const CALLED: [&str; 6] = ["regsub", "regsuball", "return", "hash_data", "synthetic", "if"];
-        let report = Diagnostic::new(Code::UnknownName, callee.span, format!("there is no function `{text}`"));
+        let report = Diagnostic::new(Code::UnknownName, callee.span, format!("there is no function `{text}`"))
+            .in_varnish(format!("Symbol not found: '{text}'"));
         let vmod = vmod_signatures::vmods().iter().find(|vmod| vmod.function(&text).is_some());
         self.report(match vmod {
             Some(vmod) => report.way_out(format!("write `{}.{text}(…)`, after `import {};`", vmod.name, vmod.name)),
@@ -117,7 +117,16 @@ impl Checker<'_> {
             || parts.len() == 1 && self.symbol(parts[0]).is_some()
             || parts.first().is_some_and(|first| first.eq_ignore_ascii_case("storage"));
         if !names_value {
-            self.unknown_name(callee);
+            match (self.symbol(parts[0]), parts.get(1)) {
+                (Some(SymbolKind::Vmod(vmod)), Some(class)) if vmod.class(class).is_some() => {
+                    let what = format!("`{}` is a kind of objects, and none of them", parts.join("."));
+                    let report = Diagnostic::new(Code::WrongKind, callee.span, what)
+                        .in_varnish("Syntax error")
+                        .way_out(format!("make one in vcl_init, `new name = {}(…);`, and call that", parts.join(".")));
+                    self.report(report);
+                }
+                _ => self.unknown_name(callee),
+            }
             return None;
         }
         let shorter_span = shorter.first()?.span.to(shorter.last()?.span);
@@ -188,9 +197,8 @@ impl Checker<'_> {
         hint: Type,
         span: Span,
     ) -> Option<Value> {
-        if function.allowed != MethodSet::ALL {
-            self.uses(UseKind::Call, function.show(), function.allowed, span);
-        }
+        self.uses(UseKind::Call, function.show(), function.allowed, span);
+        self.uses(UseKind::CallThatFails, function.show(), function.works, span);
         if let Some(until) = function.until {
             let what = format!("`{}` is gone in Varnish {until}", function.name);
             let report = Diagnostic::new(Code::OldSpelling, span, what);

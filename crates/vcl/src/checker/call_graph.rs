@@ -130,7 +130,8 @@ impl Checker<'_> {
             return set;
         }
         let facts = &self.facts[index];
-        let mut set = facts.uses.iter().fold(MethodSet::ALL, |set, used| set.intersection(used.allowed));
+        let bound = facts.uses.iter().filter(|used| used.kind != UseKind::CallThatFails);
+        let mut set = bound.fold(MethodSet::ALL, |set, used| set.intersection(used.allowed));
         for (action, _) in &facts.returns {
             let having =
                 Method::all().filter(|m| m.actions().contains(action) || subroutines::renamed(*m, *action).is_some());
@@ -153,14 +154,24 @@ enum State {
 
 fn misuse(used: &Use, method: Method) -> Diagnostic {
     let Use { kind, name, allowed, span } = used;
+    if *kind == UseKind::CallThatFails {
+        let what = format!("`{name}` fails when it runs in {}", method.name());
+        return Diagnostic::new(Code::FailsHere, *span, what)
+            .note(format!("it works in {}; newer versions of Varnish refuse it elsewhere", allowed.show()));
+    }
     let (code, verb) = match kind {
         UseKind::Read => (Code::NotReadableHere, "read"),
         UseKind::Write => (Code::NotWritableHere, "set"),
         UseKind::Unset => (Code::NotUnsettable, "unset"),
-        UseKind::Call => (Code::NotHere, "called"),
+        UseKind::Call | UseKind::CallThatFails => (Code::NotHere, "called"),
     };
     let what = format!("`{name}` cannot be {verb} in {}", method.name());
-    let report = Diagnostic::new(code, *span, what).note(format!("it can be in {}", allowed.show()));
+    let in_varnish = match kind {
+        UseKind::Call => format!("Not a valid action in subroutine '{}'", method.name()),
+        _ => format!("Not available in subroutine '{}'.", method.name()),
+    };
+    let report =
+        Diagnostic::new(code, *span, what).note(format!("it can be in {}", allowed.show())).in_varnish(in_varnish);
     match right_prefix(name, method) {
         Some(way_out) if *kind != UseKind::Call => report.way_out(way_out),
         _ => report,

@@ -9,7 +9,7 @@ use crate::diagnostics::Diagnostic;
 use crate::foreign;
 use crate::limits::PROBE_WINDOW_MAX;
 use crate::near_names::nearest;
-use crate::source_files::Span;
+use crate::source_files::{Sources, Span};
 use crate::syntax::{Attribute, AttributeValue, Backend, Definition, Identifier};
 use crate::typed_program::{Address, BackendId, Endpoint, Probe, ProbeId, ProbeRequest, Tls, ValueKind};
 use crate::types::Type;
@@ -274,7 +274,8 @@ impl Checker<'_> {
         let mut probe = default_probe(self.program.probes[id.index()].name.clone());
         if let (Some(url), Some(request)) = (get("url"), get("request")) {
             let report = Diagnostic::new(Code::BadProbe, request.span, "a probe has `.url` or `.request`, not both")
-                .note_at(url.span, "the other is here");
+                .note_at(url.span, "the other is here")
+                .in_varnish("Probe request redefinition at:");
             self.report(report);
         }
         if let Some(url) = get("url").and_then(|attribute| self.attribute_text(attribute)) {
@@ -353,7 +354,7 @@ impl Checker<'_> {
 
     fn attribute_integer(&mut self, attribute: &Attribute) -> Option<u64> {
         let AttributeValue::Expression(expression) = &attribute.value else {
-            self.report(mismatch(attribute, "a number without quotes"));
+            self.report(quoted(self.sources, attribute, "a number without quotes"));
             return None;
         };
         match self.value(expression, Type::Int)?.kind {
@@ -367,7 +368,7 @@ impl Checker<'_> {
 
     fn attribute_seconds(&mut self, attribute: &Attribute) -> Option<f64> {
         let AttributeValue::Expression(expression) = &attribute.value else {
-            self.report(mismatch(attribute, "a duration such as 5s, without quotes"));
+            self.report(quoted(self.sources, attribute, "a duration such as 5s, without quotes"));
             return None;
         };
         match self.value(expression, Type::Duration)?.kind {
@@ -409,6 +410,17 @@ impl Checker<'_> {
 
 fn mismatch(attribute: &Attribute, wanted: &str) -> Diagnostic {
     Diagnostic::new(Code::TypeMismatch, attribute.span, format!("`.{}` is {wanted}", attribute.name.text))
+}
+
+/// A text where a number is wanted.
+fn quoted(sources: &Sources, attribute: &Attribute, wanted: &str) -> Diagnostic {
+    let report = mismatch(attribute, wanted);
+    match &attribute.value {
+        AttributeValue::Texts(texts) if !texts.is_empty() => {
+            report.in_varnish(format!("Expected CNUM got '{}'", sources.text(texts[0].1)))
+        }
+        _ => report,
+    }
 }
 
 /// A name or an address, with or without a port: `[::1]:80`, `name:port`, `name port`.

@@ -236,8 +236,9 @@ impl Checker<'_> {
         let only_equality = !matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
         let comparison = left_value.of.comparison();
         if comparison == Comparison::None || only_equality && comparison == Comparison::Equality {
-            let what = format!("{} cannot be compared by `{}`", left_value.of.name(), operator.text());
-            self.report(Diagnostic::new(Code::BadOperator, place, what));
+            let (of, sign) = (left_value.of.name(), operator.text());
+            let report = Diagnostic::new(Code::BadOperator, place, format!("{of} cannot be compared by `{sign}`"));
+            self.report(report.in_varnish(format!("Operator {sign} not possible on {of}")));
             return None;
         }
         let right_value = self.raw(right, hint_of(left_value.of))?;
@@ -262,6 +263,16 @@ impl Checker<'_> {
     /// `~` and `!~`: an address against an ACL, a text against a regex.
     fn matching(&mut self, negated: bool, place: Span, left: Value, right: &Expression) -> Option<Value> {
         if left.of == Type::Ip {
+            if let ExpressionKind::Name(name) = &right.kind
+                && let [single] = name.parts.as_slice()
+                && let Some(kind @ (SymbolKind::Backend(_) | SymbolKind::Probe(_))) = self.symbol(&single.text)
+            {
+                let (text, noun) = (&single.text, kind.noun().to_ascii_lowercase());
+                let report =
+                    Diagnostic::new(Code::TypeMismatch, name.span, format!("`{text}` is a {noun}, and no ACL"));
+                self.report(report.in_varnish(format!("Name {text} must have type 'acl'.")));
+                return None;
+            }
             let acl = self.value(right, Type::Acl)?;
             let span = left.span.to(acl.span);
             let (address, acl) = (Box::new(left), Box::new(acl));
@@ -333,7 +344,7 @@ impl Checker<'_> {
             let of = self.named(&shorter, Type::String)?;
             return self.property(of, last, None, span);
         }
-        self.unknown_name(name);
+        self.unknown_value(name, hint);
         None
     }
 
@@ -395,22 +406,60 @@ impl Checker<'_> {
             && header.bytes().all(token)
             && (name.quoted || !header.contains('.'));
         if !good {
-            self.report(Diagnostic::new(Code::BadName, name.span, format!("`{header}` cannot be a header's name")));
+            let report = Diagnostic::new(Code::BadName, name.span, format!("`{header}` cannot be a header's name"));
+            let odd = header.bytes().find(|b| !token(*b)).map(|b| b.escape_ascii());
+            self.report(match odd {
+                Some(odd) => report.in_varnish(format!("Invalid character '{odd}' in header name")),
+                None => report,
+            });
+            return None;
         }
-        good.then_some(())
+        if name.quoted && self.program.version < 41 {
+            let report = Diagnostic::new(Code::BadName, name.span, "a header's name in quotes is of VCL 4.1")
+                .in_varnish("Quoted headers are available for VCL >= 4.1")
+                .way_out("begin the file with `vcl 4.1;`");
+            self.report(report);
+            return None;
+        }
+        Some(())
+    }
+
+    /// Of a name whose value is wanted, where something of type `wanted` would fit.
+    fn unknown_value(&mut self, name: &Name, wanted: Type) {
+        let text = name.text();
+        let in_varnish = match name.parts.as_slice() {
+            [_] if wanted == Type::Backend => format!("Undefined backend {text}, first reference:"),
+            [message, rest] if variables::find(&[&message.text, "http", "x"], self.program.version).is_some() => {
+                format!("Unknown property '{}' for type HTTP", rest.text)
+            }
+            _ => format!("Symbol not found: '{text}'"),
+        };
+        self.unknown(name, in_varnish);
     }
 
     pub(super) fn unknown_name(&mut self, name: &Name) {
+        self.unknown(name, format!("Symbol not found: '{}'", name.text()));
+    }
+
+    fn unknown(&mut self, name: &Name, in_varnish: String) {
         let text = name.text();
         if let Some((code, way_out)) = foreign::variable(&text) {
             let report = Diagnostic::new(code, name.span, format!("there is no `{text}` in VCL 4")).way_out(way_out);
-            self.report(report);
+            self.report(report.in_varnish(in_varnish));
             return;
         }
         let parts: Vec<&str> = name.parts.iter().map(|part| part.text.as_str()).collect();
         if self.program.version > 40 && variables::find(&parts, 40).is_some() {
             let report = Diagnostic::new(Code::UnknownName, name.span, format!("`{text}` is of VCL 4.0 only"))
+                .in_varnish(format!("{in_varnish} (Only available when VCL syntax <= 4.0)"))
                 .way_out("begin the file with `vcl 4.0;`, or do without");
+            self.report(report);
+            return;
+        }
+        if self.program.version < 41 && variables::find(&parts, 41).is_some() {
+            let report = Diagnostic::new(Code::UnknownName, name.span, format!("`{text}` is of VCL 4.1 only"))
+                .in_varnish(format!("{in_varnish} (Only available when 4.1 <= VCL syntax)"))
+                .way_out("begin the file with `vcl 4.1;`, or do without");
             self.report(report);
             return;
         }
@@ -427,7 +476,8 @@ impl Checker<'_> {
         known.sort();
         known.extend(variables::names().map(str::to_owned));
         let near = nearest(&text, known.iter().map(String::as_str));
-        let mut report = Diagnostic::new(Code::UnknownName, name.span, format!("nothing is called `{text}`"));
+        let mut report =
+            Diagnostic::new(Code::UnknownName, name.span, format!("nothing is called `{text}`")).in_varnish(in_varnish);
         if crate::vmod_signatures::find(parts[0]).is_some() && parts.len() > 1 {
             report = report.way_out(format!("write `import {};` at the beginning", parts[0]));
         } else if text.contains('-') && parts.len() == 1 {

@@ -122,6 +122,8 @@ impl Checker<'_> {
         if variable.writable.is_empty() {
             let report = Diagnostic::new(Code::ReadOnly, name.span, "Variable is read only.")
                 .label(format!("`{}` cannot be set", name.text()));
+            let report =
+                if variable.unsettable.is_empty() { report } else { report.in_varnish("Variable cannot be set.") };
             self.report(match name.parts[0].text.to_ascii_lowercase().as_str() {
                 "obj" => report.way_out("set `beresp.…` in vcl_backend_response, or `resp.…` in vcl_deliver"),
                 "client" => report.way_out("`client.identity` can be set"),
@@ -135,7 +137,8 @@ impl Checker<'_> {
         }
         let Some(wanted) = assigned(variable.of, operator) else {
             let what = format!("{} has no `{}`", variable.of.name(), operator.text());
-            self.report(Diagnostic::new(Code::BadOperator, place, what));
+            let report = Diagnostic::new(Code::BadOperator, place, what);
+            self.report(report.in_varnish(format!("Expected '=' got '{}'", operator.text())));
             self.value_alone(value);
             return None;
         };
@@ -155,7 +158,8 @@ impl Checker<'_> {
             Found::Header(row, header) => (Target::Header(*row, header.clone()), row.get()),
         };
         if variable.unsettable.is_empty() {
-            let report = Diagnostic::new(Code::NotUnsettable, name.span, format!("`{}` cannot be unset", name.text()));
+            let report = Diagnostic::new(Code::NotUnsettable, name.span, format!("`{}` cannot be unset", name.text()))
+                .in_varnish("Variable cannot be unset.");
             self.report(if variable.of == Type::Header { report.note("it can only be read") } else { report });
             return None;
         }
@@ -235,7 +239,9 @@ impl Checker<'_> {
                 _ if count == 0 => format!("`{}` needs arguments", action.name()),
                 _ => format!("`{}` takes at most {most} arguments", action.name()),
             };
+            let in_varnish = if most == 0 { "Arguments not allowed." } else { "Missing argument." };
             let report = Diagnostic::new(Code::BadArguments, written.span, what);
+            let report = if count <= most.max(1) { report.in_varnish(in_varnish) } else { report };
             self.report(if form.is_empty() { report } else { report.way_out(format!("write `return ({form});`")) });
             return None;
         }
@@ -261,8 +267,13 @@ impl Checker<'_> {
                     return None;
                 };
                 let text = name.text();
-                if self.symbol(&text).is_some() {
-                    self.report(Diagnostic::new(Code::WrongKind, label.span, format!("`{text}` is no label")));
+                if let Some(kind) = self.symbol(&text) {
+                    let in_varnish = match self.program.version {
+                        ..=40 => format!("Symbol not found: '{text}'"),
+                        _ => format!("Symbol '{text}' has wrong type ({}), expected vcl:", kind.short()),
+                    };
+                    let report = Diagnostic::new(Code::WrongKind, label.span, format!("`{text}` is no label"));
+                    self.report(report.in_varnish(in_varnish));
                     return None;
                 }
                 let labels = &mut self.program.labels;
@@ -279,7 +290,10 @@ impl Checker<'_> {
     fn unknown_action(&self, word: &Identifier) -> Diagnostic {
         let text = &word.text;
         let method = self.facts[self.current].method;
-        let report = |code| Diagnostic::new(code, word.span, format!("there is no return action `{text}`"));
+        let report = |code| {
+            Diagnostic::new(code, word.span, format!("there is no return action `{text}`"))
+                .in_varnish("Expected return action name.")
+        };
         match text.as_str() {
             "hit_for_pass" => report(Code::OldVcl)
                 .way_out("write `set beresp.uncacheable = true; return (deliver);`, or `return (pass(120s));`"),

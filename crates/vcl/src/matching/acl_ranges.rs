@@ -54,7 +54,8 @@ impl AclRanges {
                 all.push(spread);
                 let width = if address.to_canonical().is_ipv4() { 32 } else { 128 };
                 let mask = if bits < width { format!("/{bits}") } else { String::new() };
-                let shown = format!("{}\"{address}\"{mask}", if entry.negated { "!" } else { "" });
+                let by_address = || format!("{}\"{address}\"{mask}", if entry.negated { "!" } else { "" });
+                let shown = entry.shown.clone().unwrap_or_else(by_address);
                 entries.push(PreparedEntry { negated: entry.negated, shown: shown.into() });
             }
         }
@@ -120,7 +121,7 @@ mod tests {
             let (negated, written) = written.strip_prefix('!').map_or((false, *written), |rest| (true, rest));
             let (optional, written) = written.strip_prefix('(').map_or((false, written), |rest| (true, rest));
             let network = network(written, None).expect("a lawful entry").0;
-            AclEntry { negated, optional, network }
+            AclEntry { negated, optional, network, shown: None }
         };
         Acl { name: "a".to_owned(), log: false, entries: entries.iter().map(entry).collect() }
     }

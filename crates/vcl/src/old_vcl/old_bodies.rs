@@ -35,7 +35,7 @@ impl<'t, 'a> Body<'t, 'a> {
     pub(super) fn leave(&mut self, start: usize, end: usize, why: &str, way_out: Option<&'static str>) {
         let mut report =
             Diagnostic::new(Code::NotCarriedOver, self.text.span(start, end), "this is not carried over").label(why);
-        report.way_out = way_out.map(str::to_owned);
+        report.way_out = way_out.map(Into::into);
         self.shared.reports.push(report);
         self.comment_out(start, end, why);
     }
@@ -122,7 +122,7 @@ impl<'t, 'a> Body<'t, 'a> {
         for problem in problems {
             let mut report = Diagnostic::new(Code::NotCarriedOver, problem.span, "this condition is not carried over")
                 .label(problem.why.clone());
-            report.way_out = problem.way_out.map(str::to_owned);
+            report.way_out = problem.way_out.map(Into::into);
             self.shared.reports.push(report);
             let note = format!("/* larder import: not carried over: {} */ ", problem.why);
             self.edits.insert(problem.span.start as usize, note);

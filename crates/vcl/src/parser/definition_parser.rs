@@ -119,8 +119,16 @@ impl Parser<'_> {
         let name = self.definition_name("ACL")?;
         let mut flags = Vec::new();
         while self.is_mark(Mark::Plus) || self.is_mark(Mark::Minus) {
-            let on = self.next().is(Mark::Plus);
-            flags.push((on, self.identifier("the name of an ACL flag")?));
+            let sign = self.next();
+            let flag = self.word();
+            if flag.span.start != sign.span.end {
+                let report =
+                    Diagnostic::new(Code::Syntax, sign.span, "a blank between the sign and the flag of an ACL")
+                        .in_varnish("Expected a flag at:")
+                        .way_out("write them in one: `+log`");
+                return Err(self.reports.add(report));
+            }
+            flags.push((sign.is(Mark::Plus), self.identifier("the name of an ACL flag")?));
             if self.take(Mark::ParenOpen) {
                 self.take(Mark::Minus);
                 self.identifier("a detail of the flag")?;

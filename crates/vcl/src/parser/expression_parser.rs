@@ -222,6 +222,8 @@ impl Parser<'_> {
                     parts.push(Identifier { text, span: follows.span });
                     quoted = true;
                 }
+                // What stands in quotes is no part of such a name, which ends before the dot.
+                Word::Text(_) => break,
                 _ => {
                     self.at += 1;
                     return Err(self.unexpected("a name after the dot"));

@@ -116,10 +116,14 @@ impl Parser<'_> {
             if let Some(make) = with_text {
                 self.at += 1;
                 self.expect(Mark::ParenOpen, &format!("after `{word}`"))?;
-                let text = self.expression()?;
+                let text = self.text_argument()?;
                 self.expect(Mark::ParenClose, "after the text")?;
                 self.semicolon()?;
                 return Ok(make(text));
+            }
+            if follows.is(Mark::Semicolon) && self.is_object(start.span) {
+                self.at += 1;
+                return Err(self.unexpected("`.` and a method of the object"));
             }
             if !follows.is(Mark::ParenOpen) || foreign::is_statement(&word) {
                 self.at += 1;
@@ -141,6 +145,27 @@ impl Parser<'_> {
         }
         self.semicolon()?;
         Ok(StatementKind::Function(call))
+    }
+
+    /// Whether `new` has made an object of that name further up.
+    fn is_object(&self, name: Span) -> bool {
+        let name = self.sources.bytes(name);
+        let made = self.words[..self.at].windows(2).filter(|pair| self.is_identifier(pair[0], b"new"));
+        made.into_iter().any(|pair| self.sources.bytes(pair[1].span) == name)
+    }
+
+    fn text_argument(&mut self) -> Parsed<Expression> {
+        let word = self.word();
+        match word.word {
+            Word::Mark(Mark::ParenOpen | Mark::ParenClose | Mark::Minus | Mark::Not) => self.expression(),
+            Word::Mark(mark) => {
+                let what = format!("expected a text, found `{}`", mark.text());
+                let report = Diagnostic::new(Code::Syntax, word.span, what)
+                    .in_varnish(format!("Unknown token '{}' when looking for STRING", mark.text()));
+                Err(self.reports.add(report))
+            }
+            _ => self.expression(),
+        }
     }
 
     fn set(&mut self) -> Parsed<StatementKind> {
@@ -208,7 +233,10 @@ impl Parser<'_> {
             arguments = Some(values);
         }
         let span = start.to(self.last());
-        self.expect(Mark::ParenClose, "after the return action")?;
+        // Where it is missing before the `;`, reading goes on as if it were there.
+        if self.expect(Mark::ParenClose, "after the return action").is_err() && !self.is_mark(Mark::Semicolon) {
+            return Err(Reported);
+        }
         self.semicolon()?;
         Ok(StatementKind::Return(Some(ReturnAction { word, arguments, span })))
     }

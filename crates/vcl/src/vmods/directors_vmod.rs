@@ -76,7 +76,10 @@ pub fn call<'a, H: Host<'a>>(
     given: &Arguments<'_, 'a>,
 ) -> Result<Plain<'a>, Fault> {
     if function == DirectorsFunction::Lookup {
-        return Ok(Plain::Backend(lookup(run, given.bytes(0))));
+        return match run.is_housekeeping() {
+            true => Ok(Plain::Backend(lookup(run, given.bytes(0)))),
+            false => Err(Fault::new("directors.lookup() finds names in vcl_init and vcl_fini only")),
+        };
     }
     let id = object.ok_or_else(|| Fault::new("a method is called without its object"))?;
     match run.loaded.objects().get(id) {
@@ -121,8 +124,29 @@ fn member<'a, H: Host<'a>>(run: &Run<'a, '_, H>, given: &Arguments<'_, 'a>) -> R
 
 /// As in Varnish, a shard director passes over a number that is none for it, and says so in the log.
 fn ignored<'a, H: Host<'a>>(run: &Run<'a, '_, H>, id: ObjectId, call: std::fmt::Arguments<'_>) {
+    tell(run, id, LogKind::Notice, &format!(".{call} ignored"));
+}
+
+fn tell<'a, H: Host<'a>>(run: &Run<'a, '_, H>, id: ObjectId, kind: LogKind, what: &str) {
+    run.host.log(kind, shard_fault(run, id, what).reason().as_bytes());
+}
+
+/// With the director's name before it.
+fn shard_fault<'a, H: Host<'a>>(run: &Run<'a, '_, H>, id: ObjectId, what: &str) -> Fault {
     let name = run.loaded.backend_name(BackendRef::Director(id));
-    run.host.log(LogKind::Program, format!("shard {name}: .{call} ignored").as_bytes());
+    Fault::new(format!("vmod_directors: shard {name}: {what}"))
+}
+
+/// Varnish's bits of `shard.debug`: each choice is told, and each new circle.
+const TELLS_CHOICES: i64 = 1;
+const TELLS_CIRCLES: i64 = 2;
+
+/// The circle, point by point. It is nobody's request: that one has drawn it is chance.
+fn tell_circle<'a, H: Host<'a>>(run: &Run<'a, '_, H>, shard: &Shard) {
+    for (at, (point, host)) in shard.circle().into_iter().enumerate() {
+        let line = format!("vmod_directors: shard: hashcircle[{at:5}] = {{point = {point:8x}, host = {host:2}}}");
+        run.host.world().log(LogKind::Debug, line.as_bytes());
+    }
 }
 
 fn of_shard<'a, H: Host<'a>>(
@@ -142,19 +166,30 @@ fn of_shard<'a, H: Host<'a>>(
             }
         }
         F::ShardRampup => shard.set_rampup(given.real(0))?,
-        F::ShardAssociate => shard.associate(given.text(0).map(shard_parameters::object_of).transpose()?),
+        F::ShardAssociate if !given.is_given(0) => shard.associate(None),
+        F::ShardAssociate => match shard_parameters::object_of(given.bytes(0)) {
+            Some(parameters) => shard.associate(Some(parameters)),
+            None => return Err(shard_fault(run, id, "shard .associate param invalid")),
+        },
         F::ShardAdd => {
             let name = match given.text(1) {
                 Some(ident) => ident.to_vec(),
                 None => run.loaded.backend_name(given.backend(0)).as_bytes().to_vec(),
             };
             let weight = plain_real(3).unwrap_or(1.0);
-            let member = member(run, given)?;
+            let member = member(run, given).map_err(|why| shard_fault(run, id, why.reason()))?;
             if weight < 1.0 {
                 ignored(run, id, format_args!("add_backend(weight={weight:.6})"));
             }
-            shard.add(member, name, plain_real(2), weight.max(1.0))?;
+            if !shard.add(member, name, plain_real(2), weight.max(1.0))? {
+                let ident = given.text(1).map(|ident| format!("/{}", String::from_utf8_lossy(ident)));
+                let (of, ident) = (run.loaded.backend_name(member), ident.unwrap_or_default());
+                tell(run, id, LogKind::Notice, &format!("backend {of}{ident} already exists - skipping"));
+            }
             return Ok(Plain::Bool(true));
+        }
+        F::ShardRemove if !given.is_given(0) && !given.is_given(1) => {
+            return Err(shard_fault(run, id, ".remove_backend(): either backend or ident are required"));
         }
         F::ShardRemove => {
             let backend = given.is_given(0).then(|| given.backend(0));
@@ -165,13 +200,24 @@ fn of_shard<'a, H: Host<'a>>(
             return Ok(Plain::Bool(true));
         }
         F::ShardReconfigure => {
-            return shard.reconfigure(given.int(0)).map(Plain::Bool);
+            let (is_as_wanted, is_drawn_anew) = shard.reconfigure(given.int(0))?;
+            if is_drawn_anew && shard.tells() & TELLS_CIRCLES != 0 {
+                tell_circle(run, shard);
+            }
+            if !is_as_wanted {
+                let why = match given.int(0) {
+                    ..=0 => format!("invalid replicas argument {}", given.int(0)),
+                    _ => "no backends".to_owned(),
+                };
+                tell(run, id, LogKind::Mistake, &format!(".reconfigure() {why}"));
+            }
+            return Ok(Plain::Bool(is_as_wanted));
         }
         F::ShardKey => return Ok(Plain::Int(i64::from(super::shard_director::hash(&[given.bytes(0)])))),
         F::ShardBackend => {
             return shard_backend(run, id, shard, given).map(Plain::Backend);
         }
-        // ShardDebug: what it would log is Varnish's own affair.
+        F::ShardDebug => shard.set_tells(given.int(0)),
         _ => {}
     }
     Ok(NOTHING)
@@ -184,20 +230,33 @@ fn shard_backend<'a, H: Host<'a>>(
     shard: &Shard,
     given: &Arguments<'_, 'a>,
 ) -> Result<BackendRef, Fault> {
-    let param = given.text(7).map(shard_parameters::object_of).transpose()?;
-    let said = ShardArguments { param, ..ShardArguments::of_call(given)? };
     let is_late = given.word(8).map_or(run.is_housekeeping(), |word| word == "LAZY");
+    let says_something = (0..=7).any(|at| given.is_given(at));
+    if is_late && says_something && !run.is_backend_side() {
+        let what = ".backend(resolve=LAZY) with other parameters can only be used in backend/pipe context";
+        return Err(shard_fault(run, id, what));
+    }
+    let param = given.is_given(7).then(|| shard_parameters::object_of(given.bytes(7)));
+    let Some(param) = param.map_or(Some(None), |found| found.map(Some)) else {
+        return Err(shard_fault(run, id, ".backend(key_blob) param invalid: it takes what shard_param.use() gives"));
+    };
+    let said = ShardArguments::of_call(given).map_err(|why| shard_fault(run, id, &format!(".backend() {why}")))?;
+    let said = ShardArguments { param, ..said };
     if !is_late {
         return match run.is_housekeeping() {
-            true => Err(Fault::new("shard.backend() cannot choose in vcl_init and vcl_fini: use resolve=LAZY")),
-            false => shard.choose_now(run, id, &said),
+            true => Err(shard_fault(run, id, ".backend(resolve=NOW) can not be used in vcl_init{}/vcl_fini{}")),
+            false => {
+                let (chosen, key) = shard.choose_now(run, id, &said)?;
+                if shard.tells() & TELLS_CHOICES != 0 {
+                    let (at, host) = shard.start_of(key);
+                    let line = format!("vmod_directors: shard: lookup key {key:x} idx {at} host {host}");
+                    run.host.world().log(LogKind::Debug, line.as_bytes());
+                }
+                Ok(chosen)
+            }
         };
     }
-    if said != ShardArguments::default() {
-        if !run.is_backend_side() {
-            let what = "shard.backend(): resolve=LAZY takes other arguments in vcl_pipe and on the backend's side only";
-            return Err(Fault::new(what));
-        }
+    if says_something {
         run.host.task().set_shard_arguments(id, said);
     }
     Ok(BackendRef::Director(id))

@@ -5,6 +5,8 @@
 //! least first, of SHA-256 over its name and the number. A key is sent to the backend of the first point at or after it, or of
 //! the last one.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
 
@@ -24,6 +26,8 @@ const REPLICAS_DEFAULT: u32 = 67;
 #[derive(Debug)]
 pub struct Shard {
     state: RwLock<State>,
+    /// What it tells of itself, by the bits of `shard.debug`.
+    tells: AtomicI64,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +54,7 @@ struct Member {
 impl Default for Shard {
     fn default() -> Shard {
         let state = State { replicas: REPLICAS_DEFAULT, ..State::default() };
-        Shard { state: RwLock::new(state) }
+        Shard { state: RwLock::new(state), tells: AtomicI64::new(0) }
     }
 }
 
@@ -80,6 +84,26 @@ impl Shard {
         Ok(())
     }
 
+    pub fn tells(&self) -> i64 {
+        self.tells.load(Ordering::Relaxed)
+    }
+
+    pub fn set_tells(&self, bits: i64) {
+        self.tells.store(bits, Ordering::Relaxed);
+    }
+
+    /// Points and whose they are, in order.
+    pub fn circle(&self) -> Vec<(u32, u32)> {
+        self.state.read_recursive().circle.clone()
+    }
+
+    /// Where on the circle a key lies, and whose place that is.
+    pub fn start_of(&self, key: u32) -> (usize, u32) {
+        let state = self.state.read_recursive();
+        let at = state.start_of(key);
+        (at, state.circle.get(at).map_or(0, |(_, host)| *host))
+    }
+
     pub fn associate(&self, parameters: Option<ObjectId>) {
         self.state.write().parameters = parameters;
     }
@@ -88,18 +112,19 @@ impl Shard {
         self.state.read_recursive().members.iter().map(|member| member.backend).collect()
     }
 
-    /// `weight` is at least 1.
-    pub fn add(&self, backend: BackendRef, ident: Vec<u8>, rampup_s: Option<f64>, weight: f64) -> Result<(), Fault> {
+    /// `weight` is at least 1. Whether it is new.
+    pub fn add(&self, backend: BackendRef, ident: Vec<u8>, rampup_s: Option<f64>, weight: f64) -> Result<bool, Fault> {
         let mut state = self.state.write();
         state.is_changed = true;
         if state.members.len() >= DIRECTOR_BACKENDS_MAX {
             return Err(Fault::new(format!("a director has more than {DIRECTOR_BACKENDS_MAX} backends")));
         }
         // The same name again is no second backend.
-        if !state.members.iter().any(|member| member.backend == backend && member.ident == ident) {
+        let is_new = !state.members.iter().any(|member| member.backend == backend && member.ident == ident);
+        if is_new {
             state.members.push(Member { backend, ident, rampup_s, weight: weight.min(10.0) });
         }
-        state.draw()
+        state.draw().map(|()| is_new)
     }
 
     /// All that are meant by backend or name.
@@ -124,32 +149,35 @@ impl Shard {
         state.circle.clear();
     }
 
-    /// Whether the circle is what was asked for: it is not for less than one replica, and not when all backends went.
-    pub fn reconfigure(&self, replicas: i64) -> Result<bool, Fault> {
+    /// Whether the circle is what was asked for: it is not for less than one replica, and not when all backends went. Then, whether
+    /// it was drawn anew.
+    pub fn reconfigure(&self, replicas: i64) -> Result<(bool, bool), Fault> {
         let mut state = self.state.write();
-        let Some(replicas) = u32::try_from(replicas).ok().filter(|replicas| *replicas > 0) else { return Ok(false) };
-        state.replicas = replicas;
+        let Some(replicas) = u32::try_from(replicas).ok().filter(|replicas| *replicas > 0) else {
+            return Ok((false, false));
+        };
+        let is_finer = std::mem::replace(&mut state.replicas, replicas) != replicas;
         let is_changed = std::mem::take(&mut state.is_changed);
         if state.members.is_empty() {
-            return Ok(!is_changed);
+            return Ok((!is_changed, false));
         }
-        state.draw().map(|()| true)
+        state.draw().map(|()| (true, is_changed || is_finer))
     }
 
     /// When the fetch begins, by what was said for it and by the parameters that go with the director, whose number is `id`.
     pub fn choose_late<'a, H: Host<'a>>(&self, search: &Search<'a, '_, H>, id: ObjectId) -> Option<BackendRef> {
-        self.choose(search, id, &ShardArguments::default()).ok().flatten()
+        self.choose(search, id, &ShardArguments::default()).ok()?.0
     }
 
-    /// At once.
+    /// At once; with the key that it was chosen by.
     pub fn choose_now<'a, H: Host<'a>>(
         &self,
         run: &Run<'a, '_, H>,
         id: ObjectId,
         wanted: &ShardArguments,
-    ) -> Result<BackendRef, Fault> {
+    ) -> Result<(BackendRef, u32), Fault> {
         let search = Search { loaded: run.loaded, host: run.host, depth: 0 };
-        self.choose(&search, id, wanted).map(Option::unwrap_or_default)
+        self.choose(&search, id, wanted).map(|(chosen, key)| (chosen.unwrap_or_default(), key))
     }
 
     /// What the call says; where it says nothing what was said for this transaction, then what the parameters say.
@@ -158,7 +186,7 @@ impl Shard {
         search: &Search<'a, '_, H>,
         id: ObjectId,
         wanted: &ShardArguments,
-    ) -> Result<Option<BackendRef>, Fault> {
+    ) -> Result<(Option<BackendRef>, u32), Fault> {
         let said = wanted.or(&search.host.task().shard_arguments(id));
         let parameters = said.param.or(self.state.read_recursive().parameters);
         let object = parameters.and_then(|id| Some((id, search.loaded.objects().get(id)?)));
@@ -170,11 +198,16 @@ impl Shard {
         };
         let key = said.key_to_choose(search.host);
         let key = key.ok_or_else(|| Fault::new("shard.backend(): there is no key to choose by"))?;
-        Ok(self.state.read_recursive().choose(search, key, &said))
+        Ok((self.state.read_recursive().choose(search, key, &said), key))
     }
 }
 
 impl State {
+    /// What is past the last point belongs to it.
+    fn start_of(&self, key: u32) -> usize {
+        self.circle.partition_point(|(point, _)| *point < key).min(self.circle.len().saturating_sub(1))
+    }
+
     /// The circle anew.
     fn draw(&mut self) -> Result<(), Fault> {
         let points = |member: &Member| ((f64::from(self.replicas) * member.weight) as u32).max(1);
@@ -198,8 +231,7 @@ impl State {
         key: u32,
         wanted: &ShardArguments,
     ) -> Option<BackendRef> {
-        // What is past the last point belongs to it.
-        let start = self.circle.partition_point(|(point, _)| *point < key).min(self.circle.len().saturating_sub(1));
+        let start = self.start_of(key);
         // Each backend once, in the order in which the circle meets them.
         let mut met = vec![false; self.members.len()];
         let in_order = self.circle[start..].iter().chain(&self.circle[..start]).map(|(_, index)| *index as usize);

@@ -6,8 +6,8 @@ use super::directors_vmod::DirectorsFunction;
 use super::shard_director;
 use super::{Arguments, NOTHING};
 use crate::evaluation::evaluator::Run;
-use crate::host::Host;
-use crate::plain_values::{Fault, Plain};
+use crate::host::{Host, LogKind};
+use crate::plain_values::{BackendRef, Fault, Plain};
 use crate::typed_program::ObjectId;
 use crate::variables::VariableId;
 
@@ -47,8 +47,8 @@ pub struct ShardParameters {
 }
 
 impl ShardArguments {
-    /// The first seven arguments of `shard.backend` and of `shard_param.set`.
-    pub fn of_call(given: &Arguments<'_, '_>) -> Result<ShardArguments, Fault> {
+    /// The first seven arguments of `shard.backend` and of `shard_param.set`. The error says which one cannot be.
+    pub fn of_call(given: &Arguments<'_, '_>) -> Result<ShardArguments, String> {
         let by = given.word(0).map(|word| match word {
             "URL" => By::Url,
             "KEY" => By::Key,
@@ -61,23 +61,15 @@ impl ShardArguments {
             _ => Healthy::Chosen,
         });
         let key = given.plain(1).map(Plain::int);
-        if key.is_some_and(|key| u32::try_from(key).is_err()) {
-            return Err(Fault::new("shard: a key is from 0 to 4294967295"));
+        let key_blob = given.is_given(2).then(|| given.bytes(2).to_vec());
+        agree(by, key, key_blob.as_deref())?;
+        let alt = given.plain(3).map(Plain::int);
+        if let Some(alt) = alt.filter(|alt| *alt < 0) {
+            return Err(format!("invalid alt argument {alt}: it is not negative"));
         }
         let warmup = given.plain(4).map(Plain::real);
-        if warmup.is_some_and(|warmup| warmup != -1.0 && !(0.0..=1.0).contains(&warmup)) {
-            return Err(Fault::new("shard: a warmup is from 0 up to 1, or -1"));
-        }
-        if by == Some(By::Key) && key.is_none() {
-            return Err(Fault::new("shard: by=KEY needs `key`"));
-        }
-        let key_blob = given.text(2).map(<[u8]>::to_vec);
-        if by == Some(By::Blob) && key_blob.is_none() {
-            return Err(Fault::new("shard: by=BLOB needs `key_blob`"));
-        }
-        let alt = given.plain(3).map(Plain::int);
-        if alt.is_some_and(|alt| alt < 0) {
-            return Err(Fault::new("shard: `alt` is not negative"));
+        if let Some(warmup) = warmup.filter(|warmup| *warmup != -1.0 && !(0.0..=1.0).contains(warmup)) {
+            return Err(format!("invalid warmup argument {warmup}: it is from 0 up to 1, or -1"));
         }
         let rampup = given.plain(5).map(Plain::truth);
         Ok(ShardArguments { by, key, key_blob, alt, warmup, rampup, healthy, param: None })
@@ -118,6 +110,22 @@ impl ShardArguments {
     }
 }
 
+/// A key goes with the way of choosing that needs it, and with no other.
+fn agree(by: Option<By>, key: Option<i64>, key_blob: Option<&[u8]>) -> Result<(), String> {
+    match (by, key, key_blob) {
+        (Some(By::Key), None, _) => Err("missing key argument with by=KEY".to_owned()),
+        (Some(By::Key), Some(key), _) if u32::try_from(key).is_err() => {
+            Err(format!("invalid key argument {key} with by=KEY: it is from 0 to 4294967295"))
+        }
+        (Some(By::Blob), _, None) => Err("missing key_blob argument with by=BLOB".to_owned()),
+        (Some(By::Key | By::Blob), ..) | (_, None, None) => Ok(()),
+        (by, ..) => {
+            let by = if by == Some(By::Url) { "URL" } else { "HASH" };
+            Err(format!("key and key_blob arguments are invalid with by={by}"))
+        }
+    }
+}
+
 /// The first four bytes, greatest first; fewer are as if zeros stood before them.
 fn first_four(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |key, byte| key << 8 | u32::from(*byte))
@@ -133,10 +141,9 @@ impl ShardParameters {
 const MARK: &[u8] = b"larder shard_param ";
 
 /// The object that such a blob means.
-pub fn object_of(blob: &[u8]) -> Result<ObjectId, Fault> {
-    let number = blob.strip_prefix(MARK).and_then(|number| number.try_into().ok());
-    let number = number.ok_or_else(|| Fault::new("shard: `param` takes what shard_param.use() gives"))?;
-    Ok(ObjectId(u32::from_le_bytes(number)))
+pub fn object_of(blob: &[u8]) -> Option<ObjectId> {
+    let number = blob.strip_prefix(MARK)?.try_into().ok()?;
+    Some(ObjectId(u32::from_le_bytes(number)))
 }
 
 /// The methods of `shard_param`. Where a request is under way, what is set counts for that alone.
@@ -160,7 +167,16 @@ pub fn call<'a, H: Host<'a>>(
             NOTHING
         }
         F::ParamSet => {
-            let said = ShardArguments::of_call(given)?;
+            let name = run.loaded.backend_name(BackendRef::Director(id));
+            let fault = |why: &str| Fault::new(format!("vmod_directors: shard {name}: shard_param.set() {why}"));
+            if !run.is_housekeeping() && !run.is_backend_side() {
+                return Err(fault("may only be used in vcl_init and in backend/pipe context"));
+            }
+            let said = ShardArguments::of_call(given).map_err(|why| fault(&why))?;
+            if said.by == Some(By::Blob) && said.key_blob.as_deref() == Some(b"") {
+                let why = fault("by=BLOB but no or empty key_blob - using key 0");
+                run.host.log(LogKind::Mistake, why.reason().as_bytes());
+            }
             if run.is_housekeeping() {
                 *parameters.said.write() = said;
             } else {

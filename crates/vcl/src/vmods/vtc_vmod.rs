@@ -4,7 +4,7 @@
 use super::{Arguments, NOTHING, functions};
 use crate::evaluation::evaluator::Run;
 use crate::host::{Host, LogKind};
-use crate::plain_values::{BackendRef, Fault, Ip, Plain};
+use crate::plain_values::{BackendRef, Fault, Plain};
 use crate::test_waits::TestWait;
 
 functions! {
@@ -57,7 +57,8 @@ pub fn call<'a, H: Host<'a>>(
         }
         F::NoBackend => Plain::Backend(BackendRef::None),
         F::NoStevedore => Plain::Storage(None),
-        F::NoIp => Plain::Ip(Ip::NONE),
+        // Nothing can be done with an address that there is not.
+        F::NoIp => return Err(Fault::new("vtc.no_ip: an address that is none")),
         // The process goes on: a test of what follows a panic is a test of Varnish.
         F::Panic => {
             return Err(Fault::new(format!("vtc.panic: {}", String::from_utf8_lossy(given.bytes(0)))));
@@ -140,6 +141,7 @@ fn proxy_header(given: &Arguments<'_, '_>) -> Vec<u8> {
 mod tests {
     use super::super::Argument;
     use super::*;
+    use crate::plain_values::Ip;
 
     #[test]
     fn sizes_are_those_of_c() {
