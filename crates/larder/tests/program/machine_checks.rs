@@ -66,7 +66,7 @@ fn what_would_fail_here_is_said_with_its_setting() {
             "are free there ([[disk]] size, --disk)",
             "error: the access log /nowhere/access.log cannot be made: the folder /nowhere cannot be written (No such file",
             "([admin] address, --admin)",
-            "users cannot be read (No such file or directory (os error 2)) ([forward] password_file)",
+            "users: No such file or directory (os error 2) ([forward] password_file)",
             "larder.toml: ok: 3 listeners",
         ],
     );
