@@ -148,7 +148,7 @@ impl Checker<'_> {
             return false;
         }
         // A connection carries many clients, to a host; and probes are HTTP/1.
-        let is_clear = !attributes.get("ssl").is_some_and(|ssl| self.attribute_flag(ssl) == Some(true));
+        let is_clear = attributes.get("ssl").is_none_or(|ssl| self.attribute_flag(ssl) != Some(true));
         let others = ["proxy_header", "preamble", "via"].into_iter().chain(is_clear.then_some("path"));
         let others = others.chain(is_clear.then_some("probe"));
         for name in others {
