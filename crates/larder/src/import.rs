@@ -70,6 +70,7 @@ mod squid_access;
 mod squid_conf;
 mod squid_peers;
 mod squid_words;
+mod stable_sort;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

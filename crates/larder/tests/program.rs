@@ -34,6 +34,8 @@ mod browser_through_proxy;
 mod browser_with_dictionaries;
 #[path = "program/bundle_site.rs"]
 mod bundle_site;
+#[path = "program/caddy_cases.rs"]
+mod caddy_cases;
 #[path = "program/coded_answers.rs"]
 mod coded_answers;
 #[path = "program/config_schema.rs"]

@@ -7,6 +7,7 @@ use crate::import::caddy_origin;
 use crate::import::caddy_text::TextScope;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_order::escaped;
 use crate::import::nginx_upstream::Origins;
 
 /// Files of users, which Caddy has in its configuration and larder beside it.
@@ -60,6 +61,16 @@ impl UserFiles {
         Ok(())
     }
 
+    /// The patterns of larder.toml and of these files beneath a root, with those of sites that come later.
+    pub fn files(&self, root: &Path) -> Option<String> {
+        let output = self.beside.as_ref()?;
+        let folder = output.parent()?.strip_prefix(root).ok()?.display().to_string();
+        let folder = if folder.is_empty() { folder } else { format!("{}/", escaped(&folder)) };
+        let name = |name: Option<&std::ffi::OsStr>| escaped(&name.unwrap_or_default().to_string_lossy());
+        let (whole, stem) = (name(output.file_name()), name(output.file_stem()));
+        Some(format!("^/{folder}(?:{whole}|{stem}\\.users-[0-9]+)(?:/|$)"))
+    }
+
     /// The line of a route for a `basic_auth`, whose words are its hash and realm. `None`: it cannot be said, which has been said.
     pub fn login(&mut self, directive: &Directive, words: &[String], findings: &mut Findings) -> Option<String> {
         let (hash, realm) = match words {
@@ -98,6 +109,20 @@ fn user(line: &Directive) -> Option<String> {
     (is_bcrypt && is_name && line.arguments.len() == 1).then(|| format!("{name}:{hash}\n"))
 }
 
+/// Fields by which larder tells a service what was asked for, with the words by which Caddy says the same.
+const SAID_ANYWAY: [(&str, &[&str]); 5] = [
+    ("X-Forwarded-Uri", &["{uri}", "{http.request.uri}"]),
+    ("X-Forwarded-Method", &["{method}", "{http.request.method}"]),
+    ("X-Forwarded-Host", &["{host}", "{http.request.host}"]),
+    ("X-Forwarded-Proto", &["{scheme}", "{http.request.scheme}"]),
+    ("X-Forwarded-For", &["{remote_host}", "{http.request.remote.host}"]),
+];
+
+fn is_said_anyway(line: &Directive) -> bool {
+    let [name, value] = &line.arguments[..] else { return false };
+    SAID_ANYWAY.iter().any(|(known, words)| known.eq_ignore_ascii_case(name) && words.contains(&value.as_str()))
+}
+
 /// The lines of a route for a `forward_auth`. `None`: it cannot be said, which has been said.
 pub fn service(
     directive: &Directive,
@@ -114,8 +139,9 @@ pub fn service(
                 copied.extend(line.arguments.iter().cloned());
                 copied.extend(line.children().iter().map(|child| child.name.clone()));
             }
+            "header_up" if is_said_anyway(line) => {}
             // What the service is asked with cannot be said for it alone.
-            "header_up" if !line.argument(0).starts_with("X-Forwarded-") => {
+            "header_up" => {
                 findings.leave(line, "closed: a service is asked with the fields of the request");
                 return None;
             }
@@ -144,6 +170,10 @@ pub fn service(
             let words = [to.to_owned(), value];
             requests.take(&words, FieldsOf::Requests, TextScope::default(), (directive, findings));
         }
+    }
+    for (from, to) in copied.iter().map(|field| field.split_once('>').unwrap_or((field, field))) {
+        requests.is_written_elsewhere(from);
+        requests.is_written_elsewhere(to);
     }
     findings.note(directive, "an answer that is neither 2xx, 401, 403 nor a redirect is 502");
     let copy = if names.is_empty() { String::new() } else { format!(", copy = [{}]", names.join(", ")) };
@@ -186,6 +216,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_beneath_a_root_is_shown_to_nobody() {
+        let users = UserFiles::beside(Some(Path::new("/srv/conf/larder.toml")));
+        let pattern = users.files(Path::new("/srv")).expect("a pattern");
+        let closed = proxy::settings::ClosedPaths::new([pattern.as_str()]).expect("a regex");
+        for (path, expect) in [
+            ("/conf/larder.toml", true),
+            ("/conf/larder.users-2", true),
+            ("/larder.toml", false),
+            ("/conf/larder.html", false),
+        ] {
+            assert_eq!(closed.close(path.as_bytes()), expect, "{path}");
+        }
+        assert_eq!(users.files(Path::new("/other")), None);
+    }
+
+    #[test]
     fn a_file_of_other_users_stays() {
         let folder = std::env::temp_dir().join(format!("larder-caddy-users-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -209,7 +255,16 @@ mod tests {
         let line = "auth_request = { origin = \"auth:9091\", path = \"/verify\", copy = [\"X-A\", \"X-C\"] }";
         let done = asked(lines(&["uri /verify", "copy_headers X-A X-C>X-B"]));
         assert_eq!(done, (Some((line.to_owned(), true)), 0));
-        for closes in ["uri /{x}", "header_up X-Key secret", "copy_headers Host", "handle_response"] {
+        let said = asked(lines(&["uri /v", "header_up X-Forwarded-Uri {uri}"]));
+        assert!(said.0.is_some_and(|(_, names_b)| !names_b) && said.1 == 0);
+        for closes in [
+            "uri /{x}",
+            "header_up X-Key secret",
+            "header_up X-Forwarded-Need admin",
+            "header_up X-Forwarded-Uri /",
+            "copy_headers Host",
+            "handle_response",
+        ] {
             assert_eq!(asked(lines(&[closes])), (None, 1), "{closes}");
         }
     }

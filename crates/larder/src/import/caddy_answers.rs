@@ -7,7 +7,7 @@ use proxy::settings::FieldTemplate;
 
 use crate::import::caddy_access::{self, UserFiles};
 use crate::import::caddy_condition::Condition;
-use crate::import::caddy_fields::FieldsOf;
+use crate::import::caddy_fields::{FieldEdits, FieldsOf};
 use crate::import::caddy_files;
 use crate::import::caddy_leaves::{AnsweredRoute, LeafAnswer};
 use crate::import::caddy_origin;
@@ -24,6 +24,10 @@ pub struct Hands<'w> {
     pub origins: &'w mut Origins,
     pub users: &'w mut UserFiles,
     pub file: &'w Path,
+    /// Proxies are believed: who is connected may be one, and larder's networks are of clients.
+    pub believes_proxies: bool,
+    /// Routes may be told apart by fields.
+    pub asks_fields: bool,
 }
 
 /// What became of requests at a step.
@@ -51,6 +55,19 @@ const HARMLESS: [&str; 11] = [
 
 pub fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
+}
+
+/// What is said where nobody can tell for whom a harmless step is. Fields that it takes out are taken out for all, and a page that it may keep
+/// for one client is kept by none.
+pub fn left_unsaid(step: &Step<'_>, passage: &Passage) -> Passage {
+    let mut now = passage.clone();
+    for member in step.members().iter().filter(|member| member.directive.name == "header") {
+        let (mut edits, mut unheard) = (FieldEdits::default(), Findings::default());
+        let scope = TextScope::default();
+        edits.take_lines(member.directive, member.words, FieldsOf::Answers, scope, &mut unheard);
+        now.answers = now.answers.and(&edits.of_all());
+    }
+    now
 }
 
 /// What Caddy says where nobody answers: 200, and nothing.
@@ -88,10 +105,13 @@ pub fn take(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &A
             Some(_) => return closed(hands, directive, "closed: a route asks for one password"),
             None => return Taken::Answered(LeafAnswer::Closed),
         },
+        "forward_auth" if !passage.path.is_own() || passage.fallback.is_some() || !passage.requests.is_empty() => {
+            return closed(hands, directive, "closed: a service is told the client's own path and fields");
+        }
         "forward_auth" => match caddy_access::service(directive, words, hands.origins, hands.findings) {
             Some(service) if !passage.guards.iter().any(|guard| guard.starts_with("auth_request")) => {
                 now.guards.push(service.line);
-                now.requests = service.requests.and(&passage.requests);
+                now.requests = service.requests;
             }
             Some(_) => return closed(hands, directive, "closed: a route asks one service"),
             None => return Taken::Answered(LeafAnswer::Closed),
@@ -131,6 +151,7 @@ fn closed(hands: &mut Hands<'_>, directive: &Directive, why: &'static str) -> Ta
 pub fn scope<'a>(passage: &Passage, asked: &'a AskedRequests) -> TextScope<'a> {
     TextScope {
         is_rewritten: !passage.path.is_own() || passage.fallback.is_some(),
+        has_login: passage.guards.iter().any(|guard| guard.starts_with("basic_auth")),
         groups: asked.groups(),
         upstream: None,
     }
@@ -194,6 +215,9 @@ fn answer(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &Ask
         hands.findings.leave(directive, why);
         LeafAnswer::Closed
     };
+    if passage.requests.closes || passage.answers.closes {
+        return LeafAnswer::Closed;
+    }
     match directive.name.as_str() {
         "abort" => {
             hands.findings.note(directive, "403: larder answers, and ends no connection without a word");
@@ -215,7 +239,10 @@ fn answer(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &Ask
         "file_server" => match caddy_files::answer(hands, directive, words, passage) {
             Some(mut answer) => {
                 answer.words = self::words(passage);
-                answer.words.extend(passage.requests.line(FieldsOf::Requests).filter(|_| passage.scripts.is_some()));
+                if passage.scripts.is_some() {
+                    answer.words.extend(passage.requests.line(FieldsOf::Requests));
+                    answer.words.extend(not_stored(&passage.answers));
+                }
                 answer.body_bytes_max = passage.body_bytes_max;
                 LeafAnswer::Answered(Box::new(answer))
             }
@@ -262,6 +289,11 @@ fn own_answer(directive: &Directive, words: &[String], scope: TextScope<'_>) -> 
     FieldTemplate::parse(&body).is_ok().then_some((code, body))
 }
 
+/// What is said to be for one client alone is not stored; larder would store what the origin said.
+fn not_stored(answers: &FieldEdits) -> Option<String> {
+    answers.keep_private().then(|| "cache = false".to_owned())
+}
+
 /// `TO [CODE]`.
 fn redirect(words: &[String], scope: TextScope<'_>) -> Option<String> {
     let (to, status) = match words {
@@ -293,22 +325,24 @@ fn proxied(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &As
     let asked_origin = caddy_origin::of(step.directive, step.words, scope, hands.origins, hands.findings);
     let Some(origin) = asked_origin else { return LeafAnswer::Closed };
     let mut who = vec![format!("origin = {}", quoted(&origin.origin))];
-    let mut pattern = None;
+    let (mut pattern, mut closed) = (None, Vec::new());
     match &passage.path {
         PathNow::Of { stripped, added } if stripped.is_empty() && added.is_empty() => {}
         PathNow::Of { stripped, added } => {
             let (written, group) = asked.pattern_with_rest(stripped);
             pattern = Some(written);
+            // Caddy cleans what is left of a path.
+            closed.push(r"(?i)//|/(?:\.|%2e){1,2}(?:/|$)".to_owned());
             who.push(format!("rewrite = {}", quoted(&format!("{}/${{{group}}}", added.replace('$', "$$")))));
         }
         PathNow::Fixed(path) => who.push(format!("rewrite = {}", quoted(&path.replace('$', "$$")))),
         PathNow::Written(text) => who.push(format!("rewrite = {}", quoted(text))),
         PathNow::Unknown => return close(hands, "closed: larder cannot say the path that the origin is asked for"),
     }
-    let answers = passage.answers.and(&origin.answers).line(FieldsOf::Answers);
+    let answers = passage.answers.and(&origin.answers);
     let requests = passage.requests.and(&origin.requests).line(FieldsOf::Requests);
+    let answers = not_stored(&answers).into_iter().chain(answers.line(FieldsOf::Answers));
     let words = passage.guards.iter().cloned().chain(requests).chain(answers).chain(origin.timeouts).collect();
-    let answered =
-        AnsweredRoute { pattern, who, words, body_bytes_max: passage.body_bytes_max, ..AnsweredRoute::default() };
-    LeafAnswer::Answered(Box::new(answered))
+    let body_bytes_max = passage.body_bytes_max;
+    LeafAnswer::Answered(Box::new(AnsweredRoute { pattern, who, words, closed, body_bytes_max, ..Default::default() }))
 }

@@ -23,42 +23,87 @@ pub enum Condition {
     Host(Vec<String>),
     /// Networks of the client's.
     Client(Vec<String>),
+    /// Networks of who is connected, a proxy or the client.
+    Peer(Vec<String>),
     /// Nobody here can tell.
     Unknown,
     All(Vec<Condition>),
     Not(Box<Condition>),
 }
 
+/// What a directive is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaddyMatcher {
+    pub condition: Condition,
+    /// As it is written, kind by kind: Caddy takes neighbours with the same words as one. Empty: it is for all.
+    pub written: String,
+    /// The only path that it names.
+    pub path: Option<String>,
+}
+
 /// The named matchers of a block and of those around it.
 #[derive(Clone, Debug, Default)]
-pub struct NamedMatchers(BTreeMap<String, Condition>);
+pub struct NamedMatchers(BTreeMap<String, CaddyMatcher>);
+
+impl CaddyMatcher {
+    pub fn of_all() -> CaddyMatcher {
+        CaddyMatcher { condition: Condition::Always, written: String::new(), path: None }
+    }
+
+    fn of(condition: Condition, lines: &[Directive]) -> CaddyMatcher {
+        let mut paths = lines.iter().filter(|line| line.name == "path").flat_map(|line| &line.arguments);
+        let path = paths.next().filter(|_| paths.next().is_none()).cloned();
+        CaddyMatcher { condition, written: written(lines), path }
+    }
+}
+
+/// Words of one kind together, as in Caddy's JSON.
+fn written(lines: &[Directive]) -> String {
+    let mut kinds: BTreeMap<&str, String> = BTreeMap::new();
+    for line in lines {
+        let words = kinds.entry(&line.name).or_default();
+        line.arguments.iter().for_each(|word| words.push_str(&format!(" {word:?}")));
+        if line.block.is_some() {
+            words.push_str(&format!(" {{{}}}", written(line.children())));
+        }
+    }
+    kinds.iter().map(|(kind, words)| format!("{kind:?}{words}\n")).collect()
+}
 
 impl NamedMatchers {
     /// With those of a block besides.
     pub fn within(&self, block: &[Directive]) -> NamedMatchers {
         let mut all = self.clone();
         for directive in block.iter().filter(|directive| directive.name.starts_with('@')) {
-            let condition = match &directive.block {
-                Some(lines) => of_lines(lines),
-                None => match directive.arguments.split_first() {
-                    Some((kind, words)) => of_line(kind, words, &[]),
-                    None => Condition::Unknown,
-                },
+            let matcher = match (&directive.block, directive.arguments.split_first()) {
+                (Some(lines), _) => CaddyMatcher::of(of_lines(lines), lines),
+                (None, Some((kind, words))) => {
+                    let line = Directive { name: kind.clone(), arguments: words.to_vec(), ..directive.clone() };
+                    CaddyMatcher::of(of_line(kind, words, &[]), &[line])
+                }
+                (None, None) => CaddyMatcher::of(Condition::Unknown, std::slice::from_ref(directive)),
             };
-            all.0.insert(directive.name.clone(), condition);
+            all.0.insert(directive.name.clone(), matcher);
         }
         all
     }
 
     /// What a directive is for, and the words behind its matcher.
-    pub fn of<'a>(&self, directive: &'a Directive) -> (Condition, &'a [String]) {
+    pub fn of<'a>(&self, directive: &'a Directive) -> (CaddyMatcher, &'a [String]) {
         let all = &directive.arguments[..];
-        let Some((first, rest)) = all.split_first() else { return (Condition::Always, all) };
+        let Some((first, rest)) = all.split_first() else { return (CaddyMatcher::of_all(), all) };
         match first.as_bytes().first() {
-            _ if first == "*" => (Condition::Always, rest),
-            Some(b'/') => (Condition::Path(vec![first.clone()]), rest),
-            Some(b'@') => (self.0.get(first).cloned().unwrap_or(Condition::Unknown), rest),
-            _ => (Condition::Always, all),
+            _ if first == "*" => (CaddyMatcher::of_all(), rest),
+            Some(b'/') => {
+                let words = vec![first.clone()];
+                let line = Directive { name: "path".to_owned(), arguments: words, block: None, ..directive.clone() };
+                (CaddyMatcher::of(of_line("path", &line.arguments, &[]), &[line]), rest)
+            }
+            Some(b'@') => {
+                let unknown = || CaddyMatcher { condition: Condition::Unknown, written: first.clone(), path: None };
+                (self.0.get(first).cloned().unwrap_or_else(unknown), rest)
+            }
+            _ => (CaddyMatcher::of_all(), all),
         }
     }
 }
@@ -101,7 +146,11 @@ fn of_line(kind: &str, words: &[String], block: &[Directive]) -> Condition {
         ("path", [_, ..]) if words.iter().all(|path| path_regex(path).is_some()) => Condition::Path(words.to_vec()),
         ("path_regexp", [regex]) => Condition::PathRegex(None, regex.clone()),
         ("path_regexp", [name, regex]) => Condition::PathRegex(Some(name.clone()), regex.clone()),
-        ("method", [_, ..]) => Condition::Method(words.iter().map(|method| method.to_uppercase()).collect()),
+        ("method", [_, ..]) => Condition::Method(words.to_vec()),
+        // Of a host that has a * elsewhere routes know nothing.
+        ("host", [_, ..]) if words.iter().any(|host| host.strip_prefix("*.").unwrap_or(host).contains('*')) => {
+            Condition::Unknown
+        }
         ("host", [_, ..]) => Condition::Host(words.iter().map(|host| host.to_lowercase()).collect()),
         ("header", [name]) => match name.strip_prefix('!') {
             Some(name) => Condition::Not(Box::new(Condition::Field(name.to_owned(), None))),
@@ -112,10 +161,8 @@ fn of_line(kind: &str, words: &[String], block: &[Directive]) -> Condition {
             let value = (value != "*").then(|| value.clone());
             if is_sayable { Condition::Field(name.clone(), value) } else { Condition::Unknown }
         }
-        ("remote_ip" | "client_ip", [_, ..]) => match networks(words) {
-            Some(networks) => Condition::Client(networks),
-            None => Condition::Unknown,
-        },
+        ("remote_ip", [_, ..]) => networks(words).map_or(Condition::Unknown, Condition::Peer),
+        ("client_ip", [_, ..]) => networks(words).map_or(Condition::Unknown, Condition::Client),
         ("not", []) => Condition::Not(Box::new(of_lines(block))),
         ("not", [kind, words @ ..]) => Condition::Not(Box::new(of_line(kind, words, &[]))),
         _ => Condition::Unknown,
@@ -135,6 +182,9 @@ pub fn networks(words: &[String]) -> Option<Vec<String>> {
     Some(networks)
 }
 
+/// Dots and blanks at the end of a path, which Caddy looks away from.
+const END: &str = "[. ]*(?:%2[0e][. ]*)*$";
+
 /// A path of Caddy's as a regex, which looks at letters of either case as the same.
 pub fn path_regex(path: &str) -> Option<String> {
     let is_sendable =
@@ -148,10 +198,10 @@ pub fn path_regex(path: &str) -> Option<String> {
     Some(match (begins, ends, stars) {
         _ if path == "*" => "^".to_owned(),
         (true, true, 2) => escaped(inner),
-        (true, false, 1) => format!("{}$", escaped(inner)),
+        (true, false, 1) => format!("{}{END}", escaped(inner)),
         (false, true, 1) => format!("^{}", escaped(inner)),
-        (_, _, 0) => format!("^{}$", escaped(path)),
-        _ => format!("^{}$", path.split('*').map(escaped).collect::<Vec<_>>().join("[^/]*")),
+        (_, _, 0) => format!("^{}{END}", escaped(path)),
+        _ => format!("^{}{END}", path.split('*').map(escaped).collect::<Vec<_>>().join("[^/]*")),
     })
 }
 
@@ -222,7 +272,7 @@ mod tests {
     fn matcher(lines: &[&str]) -> Condition {
         let lines = lines.iter().map(|line| directive(line)).collect();
         let named = Directive { block: Some(lines), ..directive("@m") };
-        NamedMatchers::default().within(&[named]).of(&directive("respond @m 404")).0
+        NamedMatchers::default().within(&[named]).of(&directive("respond @m 404")).0.condition
     }
 
     fn paths(paths: &[&str]) -> Vec<String> {
@@ -236,7 +286,7 @@ mod tests {
         assert_eq!(matcher(&["path /a", "path /b/*"]), all(vec![path(&["/a", "/b/*"])]));
         let post = Condition::Method(vec!["POST".to_owned()]);
         let not_b = Condition::Not(Box::new(path(&["/b"])));
-        assert_eq!(matcher(&["method post", "not path /b"]), all(vec![not_b, post]));
+        assert_eq!(matcher(&["method POST", "not path /b"]), all(vec![not_b, post]));
         let field = |name: &str, value: Option<&str>| Condition::Field(name.to_owned(), value.map(str::to_owned));
         assert_eq!(
             matcher(&["header X-A *", "header X-B b*"]),
@@ -244,15 +294,24 @@ mod tests {
         );
         let absent = Condition::Not(Box::new(field("X-A", None)));
         assert_eq!(matcher(&["header !X-A"]), all(vec![absent]));
-        let networks = Condition::Client(vec!["10.0.0.0/8".to_owned()]);
-        assert_eq!(matcher(&["remote_ip 10.0.0.0/8"]), all(vec![networks]));
-        for unknown in
-            ["expression x", "remote_ip forwarded 10.0.0.0/8", "query a=b", "path /{x}", "file", "header A a*b"]
-        {
+        let networks = vec!["10.0.0.0/8".to_owned()];
+        assert_eq!(matcher(&["remote_ip 10.0.0.0/8"]), all(vec![Condition::Peer(networks.clone())]));
+        assert_eq!(matcher(&["client_ip 10.0.0.0/8"]), all(vec![Condition::Client(networks)]));
+        for unknown in [
+            "expression x",
+            "remote_ip forwarded 10.0.0.0/8",
+            "query a=b",
+            "path /{x}",
+            "file",
+            "header A a*b",
+            "host *",
+            "host *.*.a",
+        ] {
             assert_eq!(matcher(&[unknown]), all(vec![Condition::Unknown]), "{unknown}");
         }
         assert_eq!(matcher(&["header A b", "header a c"]), Condition::Unknown);
-        assert_eq!(NamedMatchers::default().of(&directive("respond @none 1")).0, Condition::Unknown);
+        assert_eq!(NamedMatchers::default().of(&directive("respond @none 1")).0.condition, Condition::Unknown);
+        assert_eq!(NamedMatchers::default().of(&directive("respond /a? 1")).0.condition, Condition::Unknown);
     }
 
     #[test]
@@ -265,8 +324,23 @@ mod tests {
         ] {
             let directive = directive(line);
             let found = NamedMatchers::default().of(&directive);
-            assert_eq!((found.0, found.1.join(" ").as_str()), (condition, rest), "{line}");
+            assert_eq!((found.0.condition, found.1.join(" ").as_str()), (condition, rest), "{line}");
         }
+    }
+
+    #[test]
+    fn matchers_of_the_same_words_are_the_same() {
+        let lines = |lines: &[&str]| lines.iter().map(|line| directive(line)).collect::<Vec<_>>();
+        let one = lines(&["method GET", "path /a", "path /b"]);
+        assert_eq!(written(&one), written(&lines(&["path /a /b", "method GET"])));
+        assert_ne!(written(&one), written(&lines(&["path /b /a", "method GET"])));
+        let named = NamedMatchers::default().within(&lines(&["@a path /a", "@b expression /a", "@c expression /c"]));
+        let matcher = |line: &str| named.of(&directive(line)).0;
+        assert_eq!(matcher("respond @a 1"), matcher("respond /a 1"));
+        assert_eq!(matcher("respond * 1"), matcher("respond 1"));
+        assert_ne!(matcher("respond @b 1"), matcher("respond @c 1"));
+        let paths = CaddyMatcher::of(Condition::Unknown, &lines(&["path /{x}", "header A b"]));
+        assert_eq!((paths.path.as_deref(), CaddyMatcher::of(Condition::Unknown, &one).path), (Some("/{x}"), None));
     }
 
     #[test]
@@ -283,6 +357,9 @@ mod tests {
             ("/a.b", "/a.b", true),
             ("/a.b", "/axb", false),
             ("/a", "/a/", false),
+            ("/a", "/a. .%20", true),
+            ("*.bak", "/x.BAK%2e", true),
+            ("/u/*/edit", "/u/a/edit.", true),
             ("*.php", "/x/a.PHP", true),
             ("*.php", "/a.php/x", false),
             ("*/secret/*", "/a/secret/b", true),

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use proxy::settings::{ClosedPaths, PathPattern};
+
 use crate::import::caddy_answers::Hands;
 use crate::import::caddy_leaves::AnsweredRoute;
 use crate::import::caddy_origin;
@@ -110,12 +112,27 @@ impl FileWords {
     }
 
     fn lists(&mut self) {
-        let line = "listing = \"negotiated\"".to_owned();
+        let line = LISTING.to_owned();
         if !self.lines.contains(&line) {
             self.lines.push(line);
         }
     }
+
+    /// The files that answer for a directory; what is hidden is none of them.
+    fn index(&mut self, directive: &Directive, root: &Path, findings: &mut Findings) -> Vec<String> {
+        let mut index = self.index.take().unwrap_or_else(|| INDEX.map(str::to_owned).to_vec());
+        if index.iter().any(|name| name.is_empty() || name.contains(['/', '{'])) {
+            findings.leave(directive, "an index is the name of a file");
+            index = INDEX.map(str::to_owned).to_vec();
+        }
+        let closed: Vec<String> = self.hidden.iter().flat_map(|name| hidden_paths(name, root)).collect();
+        let is_hidden = |name: &String| closed.iter().any(|pattern| closes(pattern, &format!("/{name}")));
+        index.retain(|name| !is_hidden(name));
+        index
+    }
 }
+
+const LISTING: &str = "listing = \"negotiated\"";
 
 /// The files of a root, with its scripts. `None`: closed, which has been said.
 pub fn answer(
@@ -134,7 +151,10 @@ pub fn answer(
         _ if said.is_closed => return None,
         None => Err("closed: no root is said, and it would be the directory in which Caddy is started"),
         Some(root) if root.contains('{') => Err("closed: a root with a placeholder"),
-        Some(root) => root_of(&folder_of(hands.file).join(root), &passage.path)
+        Some(root) if !root.starts_with('/') => {
+            Err("closed: a relative root begins where Caddy is started: write it from / on")
+        }
+        Some(root) => root_of(Path::new(&root), &passage.path)
             .ok_or("closed: the whole path of a request is a path beneath a root: name the directory above"),
     };
     let root = match root {
@@ -144,11 +164,15 @@ pub fn answer(
             return None;
         }
     };
-    let mut index = said.index.unwrap_or_else(|| INDEX.map(str::to_owned).to_vec());
-    if index.iter().any(|name| name.is_empty() || name.contains(['/', '{'])) {
-        hands.findings.leave(directive, "an index is the name of a file");
-        index = INDEX.map(str::to_owned).to_vec();
+    if said.hidden.iter().any(|name| hides_all(name, &root)) {
+        hands.findings.leave(directive, "closed: its root is hidden, or what is has a placeholder in its name");
+        return None;
     }
+    if !said.hidden.is_empty() && said.lines.iter().any(|line| line == LISTING) {
+        hands.findings.leave(directive, "no listing: larder's would name what is hidden");
+        said.lines.retain(|line| line != LISTING);
+    }
+    let mut index = said.index(directive, &root, hands.findings);
     let (mut origin, mut fallback) = (None, passage.fallback.clone());
     if let Some(scripts) = &passage.scripts {
         index.insert(0, scripts.index.clone());
@@ -167,15 +191,11 @@ pub fn answer(
         who.push("dotfiles = true".to_owned());
     }
     who.extend(said.lines);
-    let mut closed: Vec<String> = said.hidden.iter().map(|name| hidden(name, &root)).collect();
+    let mut closed: Vec<String> = said.hidden.iter().flat_map(|name| hidden_paths(name, &root)).collect();
     closed.extend(own_file(hands.file, &root));
+    closed.extend(hands.users.files(&root));
     let shown_elsewhere = index.iter().map(|name| format!("/{name}")).chain(fallback).collect();
     Some(AnsweredRoute { who, closed, shown_elsewhere, ..AnsweredRoute::default() })
-}
-
-fn folder_of(file: &Path) -> PathBuf {
-    let file = std::path::absolute(file).unwrap_or(file.to_owned());
-    file.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
 /// The directory beneath which the client's own path is that of the file. `None`: there is none.
@@ -193,14 +213,72 @@ fn root_of(root: &Path, path: &PathNow) -> Option<PathBuf> {
     }
 }
 
-/// The pattern of what is hidden by a name, or by a path.
-fn hidden(name: &str, root: &Path) -> String {
-    let glob = |text: &str| text.split('*').map(escaped).collect::<Vec<_>>().join("[^/]*");
-    let beneath = Path::new(name).strip_prefix(root).map(|rest| format!("/{}", rest.display()));
-    let name = beneath.unwrap_or_else(|_| name.trim_start_matches("./").to_owned());
-    match name.contains('/') {
-        true => format!("^/{}(?:/|$)", glob(name.trim_matches('/'))),
-        false => format!("/{}(?:/|$)", glob(&name)),
+/// A name as Go's `filepath.Match` reads it, as an expression for one name.
+fn glob(written: &str) -> String {
+    let (mut regex, mut letters) = (String::new(), written.chars());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '*' => regex.push_str("[^/]*"),
+            '?' => regex.push_str("[^/]"),
+            '[' if letters.as_str().contains(']') => {
+                let (class, behind) = letters.as_str().split_once(']').unwrap_or_default();
+                regex.push_str(&format!("[{}]", class.replace('[', "\\[")));
+                letters = behind.chars();
+            }
+            '\\' => letters.next().into_iter().for_each(|literal| regex.push_str(&escaped(&literal.to_string()))),
+            plain => regex.push_str(&escaped(&plain.to_string())),
+        }
+    }
+    // What is no pattern is a name.
+    let is_regex = PathPattern::new(&regex).is_ok();
+    if is_regex { regex } else { escaped(written) }
+}
+
+fn closes(pattern: &str, path: &str) -> bool {
+    ClosedPaths::new([pattern]).map_or(true, |closed| closed.close(path.as_bytes()))
+}
+
+/// The parts of a path, without what means nothing.
+fn parts(path: &str) -> Vec<String> {
+    let normal = |part: std::path::Component<'_>| match part {
+        std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    Path::new(path).components().filter_map(normal).collect()
+}
+
+/// What of a hidden path is left behind the root, where that is one of those that it stands for.
+fn beneath(name: &str, root: &Path) -> Option<Vec<String>> {
+    let (name, root) = (parts(name), parts(&root.display().to_string()));
+    let is_part = |(glob, part): (&String, &String)| is_named(glob, part);
+    name.iter().zip(&root).all(is_part).then(|| name.iter().skip(root.len()).cloned().collect())
+}
+
+fn is_named(name: &str, part: &str) -> bool {
+    PathPattern::new(&format!("^{}$", glob(name))).is_ok_and(|pattern| pattern.is_match(part.as_bytes()))
+}
+
+/// Is the root itself hidden, or is what is hidden unknown?
+fn hides_all(name: &str, root: &Path) -> bool {
+    let is_beneath = || beneath(name, root).is_some_and(|rest| rest.is_empty());
+    let is_within = || parts(&root.display().to_string()).iter().any(|part| is_named(name, part));
+    name.contains('{')
+        || name.contains("..")
+        || if name.contains('/') { name.starts_with('/') && is_beneath() } else { is_within() }
+}
+
+/// The patterns of what is hidden by a name, or by a path. Where a relative path begins nobody knows: it is one of the root's, too.
+fn hidden_paths(name: &str, root: &Path) -> Vec<String> {
+    if !name.contains('/') {
+        return vec![format!("/{}(?:/|$)", glob(name))];
+    }
+    let of_parts = |parts: &[String]| {
+        let parts: Vec<String> = parts.iter().map(|part| glob(part)).collect();
+        format!("^/{}(?:/|$)", parts.join("/"))
+    };
+    match name.starts_with('/') {
+        true => beneath(name, root).iter().map(|rest| of_parts(rest)).collect(),
+        false => (0..parts(name).len()).map(|at| of_parts(&parts(name)[at..])).collect(),
     }
 }
 
@@ -250,20 +328,44 @@ mod tests {
 
     #[test]
     fn what_is_hidden_is_closed() {
-        let closes = |name: &str, path: &str| {
-            proxy::settings::ClosedPaths::new([hidden(name, Path::new("/srv")).as_str()])
-                .expect("a regex")
-                .close(path.as_bytes())
-        };
+        let root = Path::new("/srv/site");
         for (name, path, expect) in [
             (".git", "/.git/config", true),
             (".git", "/sub/.git", true),
             (".git", "/.gitignore", false),
             ("*.bak", "/a/b.bak", true),
-            ("/srv/private", "/private/x", true),
-            ("/srv/private", "/public/private", false),
+            ("*.ba?", "/a/b.bak", true),
+            (".ht[ap]*", "/.htaccess", true),
+            (".ht[^a]*", "/.htaccess", false),
+            ("a\\*b", "/a*b", true),
+            ("a\\*b", "/axb", false),
+            ("/srv/site/private", "/private/x", true),
+            ("/srv/*/priv*", "/private/x", true),
+            ("/srv/site/private", "/public/private", false),
+            ("/other/private", "/private", false),
+            ("./private", "/private/x", true),
+            ("site/private", "/private/x", true),
         ] {
-            assert_eq!(closes(name, path), expect, "{name} {path}");
+            let is_closed = hidden_paths(name, root).iter().any(|pattern| closes(pattern, path));
+            assert_eq!(is_closed, expect, "{name} {path}");
         }
+        for (name, expect) in [
+            ("srv", true),
+            ("s*", true),
+            ("/srv", true),
+            ("/srv/site", true),
+            ("{env.X}", true),
+            ("x", false),
+            ("/srv/site/x", false),
+        ] {
+            assert_eq!(hides_all(name, root), expect, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_is_hidden_is_none() {
+        let mut said = FileWords { hidden: vec!["*.txt".to_owned()], ..FileWords::default() };
+        let index = said.index(&directive("file_server"), Path::new("/srv"), &mut Findings::default());
+        assert_eq!(index, ["index.html"]);
     }
 }

@@ -27,13 +27,15 @@ pub struct PortOptions {
     pub http: u16,
     pub https: u16,
     pub redirects: bool,
+    /// Where sites are bound that do not say it.
+    pub binds: Vec<String>,
     /// Lines of `[acme]`.
     pub authority: Vec<String>,
 }
 
 impl Default for PortOptions {
     fn default() -> PortOptions {
-        PortOptions { http: 80, https: 443, redirects: true, authority: Vec::new() }
+        PortOptions { http: 80, https: 443, redirects: true, binds: Vec::new(), authority: Vec::new() }
     }
 }
 
@@ -57,8 +59,8 @@ pub struct SiteListens {
     is_internal: bool,
     /// Clients have to show certificates.
     pub asks_clients: bool,
-    /// An address cannot be read.
-    pub is_unreadable: bool,
+    /// Hosts of addresses that cannot be read, which may be `*.NAME` for more than it; `None`: nobody knows which.
+    unreadable: Vec<Option<String>>,
 }
 
 impl SiteListens {
@@ -81,8 +83,11 @@ impl SiteListens {
         for written in [&head.name].into_iter().chain(&head.arguments) {
             match address(written, has_tls, options) {
                 Some(address) => listens.addresses.push(address),
-                None => listens.is_unreadable = true,
+                None => listens.unreadable.push(host_of(written)),
             }
+        }
+        if listens.binds.is_empty() {
+            listens.binds.clone_from(&options.binds);
         }
         listens
     }
@@ -133,17 +138,36 @@ impl SiteListens {
         }
     }
 
+    /// Those for which nobody is answered where the site is not carried over: `None` stands for all.
+    pub fn shut_hosts(&self) -> Vec<Option<String>> {
+        self.unreadable.iter().cloned().chain(self.addresses.iter().map(|address| address.host.clone())).collect()
+    }
+
+    pub fn is_unreadable(&self) -> bool {
+        !self.unreadable.is_empty()
+    }
+
     pub fn is_secure(&self) -> bool {
         self.addresses.iter().any(|address| address.is_tls)
     }
 
-    /// Where it is: all addresses of a port are one place, and the two ports of the web one.
+    /// Where it is: all addresses of a port are one place, and so are the two ports of the web, where the one leads to the other.
     fn places(&self, options: &PortOptions) -> BTreeSet<String> {
-        let of_port = |port: u16| {
-            let port = if port == options.http || port == options.https { "web".to_owned() } else { port.to_string() };
+        let of = |address: &SiteAddress| {
+            let port = place_of(address, options);
             self.at().iter().map(|at| format!("{at}:{port}")).collect::<Vec<_>>()
         };
-        self.addresses.iter().flat_map(|address| of_port(address.port)).collect()
+        self.addresses.iter().flat_map(of).collect()
+    }
+
+    /// Is one of its hosts at one place, and another at another?
+    fn is_divided(&self, options: &PortOptions) -> bool {
+        let places = |host: &Option<String>| -> BTreeSet<String> {
+            let its = self.addresses.iter().filter(|address| address.host == *host);
+            its.map(|address| place_of(address, options)).collect()
+        };
+        let all: BTreeSet<_> = self.addresses.iter().map(|address| places(&address.host)).collect();
+        all.len() > 1
     }
 
     /// What stands before the port.
@@ -193,6 +217,29 @@ fn address(written: &str, has_tls: bool, options: &PortOptions) -> Option<SiteAd
     Some(SiteAddress { is_tls, host, port })
 }
 
+fn place_of(address: &SiteAddress, options: &PortOptions) -> String {
+    let is_web = address.port == if address.is_tls { options.https } else { options.http };
+    match (is_web && options.redirects, address.is_tls) {
+        (true, _) => "web".to_owned(),
+        (false, true) => format!("{} by TLS", address.port),
+        (false, false) => address.port.to_string(),
+    }
+}
+
+/// The host of an address that cannot be read, as far as it can.
+fn host_of(written: &str) -> Option<String> {
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
+    let host = rest.split(['/', '?']).next()?.to_lowercase();
+    let host = host.rsplit_once(':').map_or(host.clone(), |(host, _)| host.to_owned());
+    let host = match host.rsplit_once("*.") {
+        Some((_, name)) => format!("*.{name}"),
+        None => host,
+    };
+    let name = host.strip_prefix("*.").unwrap_or(&host);
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    (!name.is_empty() && name.bytes().all(is_name)).then_some(host)
+}
+
 /// May an authority be asked to say that a name is ours?
 fn is_public(host: &str) -> bool {
     let is_local = ["localhost", "local", "internal", "test", "home.arpa"]
@@ -218,6 +265,18 @@ pub struct CaddyListens {
 }
 
 impl CaddyListens {
+    /// Would a site that is not carried over be asked where larder listens?
+    pub fn meet(&self, site: &SiteListens, options: &PortOptions) -> bool {
+        let port = |place: &String| place.rsplit(':').next().unwrap_or_default().to_owned();
+        let Some(first) = &self.first else { return true };
+        let ports: BTreeSet<String> = first.iter().map(port).collect();
+        let is_everywhere = first.iter().any(|place| place.starts_with("*:"));
+        let places = site.places(options);
+        site.is_unreadable()
+            || places.iter().any(|place| ports.contains(&port(place)) && (is_everywhere || first.contains(place)))
+            || site.is_bound_by_name()
+    }
+
     /// Does a site listen where the first one does?
     pub fn take(
         &mut self,
@@ -228,6 +287,10 @@ impl CaddyListens {
     ) -> bool {
         if site.is_bound_by_name() {
             findings.leave(head, "not carried over: it is bound to what is no IP address");
+            return false;
+        }
+        if site.is_divided(options) {
+            findings.leave(head, "not carried over: its hosts are at different ports, and routes know no listeners");
             return false;
         }
         let places = site.places(options);
@@ -370,6 +433,16 @@ mod tests {
         check("http://a.test:8080", Some((false, Some("a.test"), 8080)));
         check("*.a.test", Some((true, Some("*.a.test"), 443)));
         check("http://", Some((false, None, 80)));
+        for (written, expect) in [
+            ("http://A.test:80/secret*", Some("a.test")),
+            ("*.*.a.test", Some("*.a.test")),
+            ("a.*.b.test:8080", Some("*.b.test")),
+            ("{$NAME}", None),
+            (":80/secret", None),
+            ("{$NAME}.a.test", None),
+        ] {
+            assert_eq!(host_of(written), expect.map(str::to_owned), "{written}");
+        }
         for none in ["{$NAME}", "a.test/path", "ftp://a", "a:b", "*.*.test"] {
             check(none, None);
         }
@@ -408,5 +481,24 @@ mod tests {
         assert_eq!((made, left), (vec!["address = \"127.0.0.1:8080\"".to_owned()], 1));
         let (made, _, _) = sections(&[("http://a.test", &[]), ("b.example.org", &[])]);
         assert_eq!(made, ["address = \"*:80\"\nmode = \"redirect\""]);
+        let (made, _, left) = sections(&[("http://a.test:8080 http://b.test:8081", &[])]);
+        assert_eq!((made.len(), left), (0, 1));
+        let (made, _, left) = sections(&[("https://a.test:8443", &[]), ("http://b.test", &[])]);
+        assert_eq!((made.len(), left), (0, 2), "one is not what the other is");
+    }
+
+    #[test]
+    fn what_is_not_carried_over_is_met_where_larder_listens() {
+        let options = PortOptions::default();
+        let check = |first: (&str, &[&str]), other: (&str, &[&str]), expect: bool| {
+            let mut listens = CaddyListens::default();
+            let (head, first) = site(first.0, first.1);
+            listens.take(&head, &first, &options, &mut Findings::default());
+            assert_eq!(listens.meet(&site(other.0, other.1).1, &options), expect, "{other:?}");
+        };
+        check((":80", &[]), (":9090", &[]), false);
+        check((":80", &[]), (":80", &["bind 127.0.0.1"]), true);
+        check((":80", &["bind 127.0.0.1"]), (":80", &[]), false);
+        check((":80", &[]), ("http://a.test:80/x", &[]), true);
     }
 }

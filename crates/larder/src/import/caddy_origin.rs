@@ -91,7 +91,7 @@ pub fn of(
     for line in directive.children() {
         said.take(line, scope, findings);
     }
-    if said.is_closed {
+    if said.is_closed || said.requests.closes || said.answers.closes {
         return None;
     }
     let urls = said.urls();

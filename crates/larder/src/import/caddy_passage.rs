@@ -82,9 +82,10 @@ impl PathNow {
                 });
                 all.collect::<Option<_>>().map(Condition::Path)
             }
+            // What stands behind a bar might begin anywhere.
             Condition::PathRegex(name, regex) => {
-                let rest = regex.strip_prefix('^')?;
-                Some(Condition::PathRegex(name.clone(), format!("^{}{rest}", escaped(stripped))))
+                let rest = regex.strip_prefix('^').filter(|rest| !rest.contains('|'))?;
+                Some(Condition::PathRegex(name.clone(), format!("^(?i:{})(?:{rest})", escaped(stripped))))
             }
             _ => None,
         }
@@ -231,9 +232,14 @@ fn says_no_more(piece: &Piece, beginning: &str) -> bool {
 }
 
 fn ahead(piece: &Piece) -> String {
-    match piece.regex.strip_prefix("(?i)").unwrap_or(&piece.regex).starts_with('^') && !piece.regex.contains('|') {
-        true => format!("(?={})", piece.regex),
-        false => format!("(?=(?s:.*?)(?:{}))", piece.regex),
+    format!("(?={})", from_the_start(&piece.regex))
+}
+
+/// An expression that is looked for anywhere, as one that is held against the start of a path.
+pub fn from_the_start(regex: &str) -> String {
+    match regex.strip_prefix("(?i)").unwrap_or(regex).starts_with('^') && !regex.contains('|') {
+        true => regex.to_owned(),
+        false => format!("(?s:.*?)(?:{regex})"),
     }
 }
 
@@ -304,6 +310,9 @@ mod tests {
         assert_eq!(now.of_own(&path("/x/*")), Some(path("/api/x/*")));
         assert_eq!(now.of_own(&path("*.php")), Some(path("*.php")));
         assert_eq!(now.of_own(&path("*/x/*")), None);
+        let regex = |regex: &str| Condition::PathRegex(None, regex.to_owned());
+        assert_eq!(now.of_own(&regex("^/adm$")), Some(regex("^(?i:/api)(?:/adm$)")));
+        assert_eq!(now.of_own(&regex("^/adm|^/x")), None);
         let now = PathNow::Of { stripped: String::new(), added: "/new".to_owned() };
         assert_eq!(now.of_own(&path("/new/x/*")), Some(path("/x/*")));
         assert_eq!(now.of_own(&path("/n*")), Some(Condition::Always));

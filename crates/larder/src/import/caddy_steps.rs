@@ -1,10 +1,9 @@
 //! The directives of a site as steps, in the order in which Caddy takes them: sorted by what they are and by how much of a path they
 //! name, but for those of a `route`, which stand as they are written. It carries nothing over.
 
-use std::cmp::Ordering;
-
-use crate::import::caddy_condition::{Condition, NamedMatchers};
+use crate::import::caddy_condition::{CaddyMatcher, Condition, NamedMatchers};
 use crate::import::nginx_conf::Directive;
+use crate::import::stable_sort;
 
 /// The order of Caddy's own directives.
 const ORDER: [&str; 38] = [
@@ -54,11 +53,12 @@ const ONE_OF_A_BLOCK: [&str; 3] = ["rewrite", "handle", "root"];
 /// What is said of a site as a whole, and is no step.
 const OF_SITES: [&str; 4] = ["tls", "bind", "log", "handle_errors"];
 
-/// One directive, for the requests that it is for.
+/// One directive, for the requests that it is for; or neighbours that are asked for once.
 #[derive(Clone, Debug)]
 pub struct Step<'a> {
+    /// Of neighbours the first one's.
     pub directive: &'a Directive,
-    pub when: Condition,
+    matcher: CaddyMatcher,
     /// Its words behind the matcher.
     pub words: &'a [String],
     /// The steps within it, with how its path is cut off before them.
@@ -66,6 +66,28 @@ pub struct Step<'a> {
     pub cuts: Option<String>,
     /// Those of its block of which one is taken.
     pub one_of: Option<&'static str>,
+    /// Caddy's versions differ on whether it is one or all of them.
+    pub may_be_several: bool,
+    /// The steps within it are neighbours for the same requests, which go through all of them.
+    pub is_merged: bool,
+}
+
+impl<'a> Step<'a> {
+    pub fn when(&self) -> &Condition {
+        &self.matcher.condition
+    }
+
+    fn for_all(self) -> Step<'a> {
+        Step { matcher: CaddyMatcher::of_all(), one_of: None, ..self }
+    }
+
+    /// The neighbours that it stands for, or itself.
+    pub fn members(&self) -> &[Step<'a>] {
+        match &self.inside {
+            Some(members) if self.is_merged => members,
+            _ => std::slice::from_ref(self),
+        }
+    }
 }
 
 /// By which name a directive is sorted.
@@ -82,29 +104,61 @@ pub fn steps<'a>(block: &'a [Directive], around: &NamedMatchers, is_sorted: bool
     let of_steps = block.iter().filter(|one| !one.name.starts_with('@') && !OF_SITES.contains(&one.name.as_str()));
     let mut steps: Vec<Step<'a>> = of_steps.map(|directive| step(directive, &named)).collect();
     if is_sorted {
-        steps.sort_by(order);
+        stable_sort::sort(&mut steps, &comes_first);
     }
-    steps
+    for kind in ONE_OF_A_BLOCK {
+        let is_its = |step: &&mut Step<'_>| sorted_as(&step.directive.name) == kind;
+        let is_group = kind == "rewrite" || steps.iter_mut().filter(is_its).count() > 1;
+        for step in steps.iter_mut().filter(is_its).filter(|_| is_group) {
+            step.one_of = Some(kind);
+            step.may_be_several = !is_sorted;
+        }
+    }
+    if is_sorted { merged(steps) } else { steps }
+}
+
+/// Caddy takes neighbours of one matcher as one, which is asked before the first of them has changed anything.
+fn merged(steps: Vec<Step<'_>>) -> Vec<Step<'_>> {
+    let mut all: Vec<Step<'_>> = Vec::new();
+    for step in steps {
+        let is_same = |last: &&mut Step<'_>| {
+            is_ordered(&step.directive.name)
+                && is_ordered(&last.directive.name)
+                && last.matcher.written == step.matcher.written
+                && last.one_of == step.one_of
+        };
+        let Some(last) = all.last_mut().filter(is_same) else {
+            all.push(step);
+            continue;
+        };
+        match &mut last.inside {
+            Some(members) if last.is_merged => members.push(step.for_all()),
+            _ => {
+                let members = vec![last.clone().for_all(), step.for_all()];
+                *last = Step { words: &[], inside: Some(members), cuts: None, is_merged: true, ..last.clone() };
+            }
+        }
+    }
+    all
 }
 
 fn step<'a>(directive: &'a Directive, named: &NamedMatchers) -> Step<'a> {
     let name = sorted_as(&directive.name);
-    let (when, words) = match (name, &directive.arguments[..]) {
+    let (matcher, words) = match (name, &directive.arguments[..]) {
         // These take no matcher in front of a lone word.
         ("root" | "rewrite", [_]) | ("redir", [_] | [_, _]) if is_plain_target(directive) => {
-            (Condition::Always, &directive.arguments[..])
+            (CaddyMatcher::of_all(), &directive.arguments[..])
         }
         // Of a plugin's words nobody knows which is a matcher.
-        (name, _) if !ORDER.contains(&name) => (Condition::Always, &directive.arguments[..]),
-        ("try_files" | "tracing", _) => (Condition::Always, &directive.arguments[..]),
+        (name, _) if !ORDER.contains(&name) => (CaddyMatcher::of_all(), &directive.arguments[..]),
+        ("try_files" | "tracing", _) => (CaddyMatcher::of_all(), &directive.arguments[..]),
         _ => named.of(directive),
     };
     let inside = matches!(name, "handle" | "route").then(|| steps(directive.children(), named, name == "handle"));
     let cuts = (directive.name == "handle_path")
         .then(|| directive.argument(0).trim_end_matches('*').trim_end_matches('/').to_owned())
         .filter(|path| !path.is_empty());
-    let one_of = ONE_OF_A_BLOCK.into_iter().find(|one| *one == name);
-    Step { directive, when, words, inside, cuts, one_of }
+    Step { directive, matcher, words, inside, cuts, one_of: None, may_be_several: false, is_merged: false }
 }
 
 /// `root /srv`, `rewrite /x`, `redir /to`, `redir /to 301`: the first word is what it is about.
@@ -127,36 +181,17 @@ fn place_of(step: &Step<'_>) -> usize {
     ORDER.iter().position(|known| *known == name).map_or(0, |at| at + 1)
 }
 
-/// The only path of a condition.
-fn only_path(condition: &Condition) -> Option<&str> {
-    match condition {
-        Condition::Path(paths) if paths.len() == 1 => Some(&paths[0]),
-        Condition::All(all) if all.len() == 1 => only_path(&all[0]),
-        Condition::All(all) => {
-            let mut paths = all.iter().filter_map(only_path);
-            paths.next().filter(|_| paths.next().is_none())
-        }
-        _ => None,
+/// Does Caddy take the first before the second? By what they are, then the longer path first, with its star; and what is for some before
+/// what is for all.
+fn comes_first(one: &Step<'_>, other: &Step<'_>) -> bool {
+    let (place, other_place) = (place_of(one), place_of(other));
+    if place != other_place || place == 0 {
+        return place < other_place;
     }
-}
-
-fn order(one: &Step<'_>, other: &Step<'_>) -> Ordering {
-    let by_kind = place_of(one).cmp(&place_of(other));
-    if by_kind != Ordering::Equal || place_of(one) == 0 {
-        return by_kind;
-    }
-    match (only_path(&one.when), only_path(&other.when)) {
-        (Some(one), Some(other)) => {
-            let (one_begins, other_begins) = (one.trim_end_matches('*'), other.trim_end_matches('*'));
-            match one_begins == other_begins {
-                true => one.len().cmp(&other.len()),
-                false => other_begins.len().cmp(&one_begins.len()),
-            }
-        }
-        _ => {
-            let is_for_all = |step: &Step<'_>| step.when == Condition::Always;
-            is_for_all(one).cmp(&is_for_all(other))
-        }
+    match (&one.matcher.path, &other.matcher.path) {
+        (Some(one), Some(other)) if one.trim_end_matches('*') == other.trim_end_matches('*') => one.len() < other.len(),
+        (Some(one), Some(other)) => one.len() > other.len(),
+        _ => !one.matcher.written.is_empty() && other.matcher.written.is_empty(),
     }
 }
 
@@ -205,6 +240,8 @@ mod tests {
         check(&lines, true, &sorted);
         check(&lines, false, &lines);
         check(&["handle /a*", "handle /a"], true, &["handle /a", "handle /a*"]);
+        check(&["respond /foo* 403", "respond /foob 200"], true, &["respond /foo* 403", "respond /foob 200"]);
+        check(&["respond /b 1", "respond /{x}/c 2"], true, &["respond /{x}/c 2", "respond /b 1"]);
         check(&["@x path /a", "respond @x 404", "tls internal"], true, &["respond @x 404"]);
     }
 
@@ -213,7 +250,7 @@ mod tests {
         let one = |line: &str| {
             let directive = directive(line);
             let steps = steps(std::slice::from_ref(&directive), &NamedMatchers::default(), true);
-            (steps[0].when == Condition::Always, steps[0].words.join(" "), steps[0].cuts.clone())
+            (*steps[0].when() == Condition::Always, steps[0].words.join(" "), steps[0].cuts.clone())
         };
         for (line, is_for_all, words, cuts) in [
             ("redir /new", true, "/new", None),
@@ -227,5 +264,26 @@ mod tests {
         ] {
             assert_eq!(one(line), (is_for_all, words.to_owned(), cuts.map(str::to_owned)), "{line}");
         }
+    }
+
+    #[test]
+    fn neighbours_of_one_matcher_are_one_step() {
+        let check = |lines: &[&str], is_sorted: bool, expect: &[(usize, Option<&str>)]| {
+            let block: Vec<Directive> = lines.iter().map(|line| directive(line)).collect();
+            let steps = steps(&block, &NamedMatchers::default(), is_sorted);
+            let found: Vec<_> = steps.iter().map(|step| (step.members().len(), step.one_of)).collect();
+            assert_eq!(found, expect, "{lines:?}");
+            let members = steps.iter().filter(|step| step.is_merged).flat_map(Step::members);
+            assert!(members.into_iter().all(|member| *member.when() == Condition::Always), "{lines:?}");
+        };
+        check(&["uri /a* strip_prefix /a", "basic_auth /a*", "respond /a* 403"], true, &[(3, None)]);
+        check(&["respond /a* 1", "respond /b* 2", "respond /a* 3"], true, &[(1, None); 3]);
+        check(&["respond /a* 1", "respond /b* 2", "abort /b*"], true, &[(1, None); 3]);
+        check(&["uri /a* strip_prefix /a", "respond /a* 403"], false, &[(1, None), (1, None)]);
+        check(&["rewrite /a* /b", "respond /a* 403"], true, &[(1, Some("rewrite")), (1, None)]);
+        check(&["handle", "handle"], true, &[(2, Some("handle"))]);
+        check(&["root * /a", "root * /b", "file_server"], true, &[(2, Some("root")), (1, None)]);
+        check(&["handle", "reverse_proxy a:1"], true, &[(2, None)]);
+        check(&["plugin", "respond 1"], true, &[(1, None), (1, None)]);
     }
 }

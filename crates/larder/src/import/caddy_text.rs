@@ -7,6 +7,8 @@ pub struct TextScope<'a> {
     pub is_rewritten: bool,
     /// The name of the expression whose groups the route's pattern has, and how many stand before them.
     pub groups: Option<(Option<&'a str>, usize)>,
+    /// Who comes has shown a password: it is known who that is.
+    pub has_login: bool,
     /// Where the upstream is, for its Host.
     pub upstream: Option<&'a str>,
 }

@@ -9,7 +9,6 @@ use crate::import::caddy_condition::Condition;
 use crate::import::caddy_leaves::Leaf;
 use crate::import::caddy_passage::{AskedRequests, Passage};
 use crate::import::caddy_steps::Step;
-use crate::import::nginx_conf::Directive;
 
 /// Routes of one site for one host.
 const ROUTES_MAX: usize = 2_000;
@@ -35,6 +34,15 @@ struct Frame<'s> {
 }
 
 type Further<'f, 'w> = &'f dyn Fn(&mut Walk<'w>, AskedRequests) -> Vec<Leaf>;
+
+/// A step whose requests are told from others.
+#[derive(Clone, Copy)]
+struct At<'f, 'w> {
+    step: &'f Step<'f>,
+    passage: &'f Passage,
+    /// Where nobody can tell for whom it is, and it guards nothing.
+    unsaid: Further<'f, 'w>,
+}
 
 impl<'w> Walk<'w> {
     pub fn new(hands: Hands<'w>, host: Option<&'w str>) -> Walk<'w> {
@@ -67,7 +75,8 @@ impl<'w> Walk<'w> {
                 continue;
             };
             frame.at += 1;
-            if step.one_of.is_some_and(|one| frame.done.contains(&one)) {
+            let is_done = step.one_of.is_some_and(|one| frame.done.contains(&one));
+            if is_done && !step.may_be_several {
                 continue;
             }
             let mut with = frames.clone();
@@ -76,7 +85,15 @@ impl<'w> Walk<'w> {
             }
             let yes = |walk: &mut Walk<'w>, asked: AskedRequests| walk.take(step, with.clone(), passage, asked);
             let no = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), passage, asked);
-            return self.split(&step.when, (step.directive, passage), asked, (&yes, &no));
+            let left = caddy_answers::left_unsaid(step, passage);
+            let unsaid = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), &left, asked);
+            let at = At { step, passage, unsaid: &unsaid };
+            let leaves = self.split(step.when(), at, asked.clone(), (&yes, &no));
+            if !is_done || leaves == no(self, asked.clone()) {
+                return leaves;
+            }
+            self.hands.findings.leave(step.directive, "closed: Caddy's versions take one or all of these in a route");
+            return vec![Leaf::closed(asked)];
         }
     }
 
@@ -88,6 +105,10 @@ impl<'w> Walk<'w> {
         passage: &Passage,
         asked: AskedRequests,
     ) -> Vec<Leaf> {
+        if step.is_merged {
+            frames.push(Frame { steps: step.members(), at: 0, done: Vec::new() });
+            return self.go(frames, passage, asked);
+        }
         match caddy_answers::take(&mut self.hands, step, passage, &asked) {
             Taken::Goes(passage) => {
                 if let Some(inside) = &step.inside {
@@ -98,7 +119,7 @@ impl<'w> Walk<'w> {
             Taken::GoesWhere(condition, changed) => {
                 let yes = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), &changed, asked);
                 let no = |walk: &mut Walk<'w>, asked: AskedRequests| walk.go(frames.clone(), passage, asked);
-                self.split(&condition, (step.directive, passage), asked, (&yes, &no))
+                self.split(&condition, At { step, passage, unsaid: &no }, asked, (&yes, &no))
             }
             Taken::Answered(answer) => {
                 self.leaves += 1;
@@ -111,30 +132,31 @@ impl<'w> Walk<'w> {
     fn split(
         &mut self,
         condition: &Condition,
-        on: (&Directive, &Passage),
+        at: At<'_, 'w>,
         asked: AskedRequests,
         (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
     ) -> Vec<Leaf> {
         match condition {
             Condition::Always => yes(self, asked),
             Condition::Never => no(self, asked),
-            Condition::Not(of) => self.split(of, on, asked, (no, yes)),
+            Condition::Not(of) => self.split(of, at, asked, (no, yes)),
             Condition::All(all) => match all.split_first() {
                 None => yes(self, asked),
                 Some((first, rest)) => {
                     let rest = Condition::All(rest.to_vec());
-                    let and = |walk: &mut Walk<'w>, asked: AskedRequests| walk.split(&rest, on, asked, (yes, no));
-                    self.split(first, on, asked, (&and, no))
+                    let and = |walk: &mut Walk<'w>, asked: AskedRequests| walk.split(&rest, at, asked, (yes, no));
+                    self.split(first, at, asked, (&and, no))
                 }
             },
             Condition::Host(hosts) => match hosts.iter().any(|host| is_of(self.host, host)) {
                 true => yes(self, asked),
                 false => no(self, asked),
             },
-            Condition::Unknown => self.unknown(on, asked, (yes, no)),
-            Condition::Client(networks) => self.of_client(networks, on, asked, (yes, no)),
+            Condition::Unknown => self.unknown(at, asked, (yes, no)),
+            Condition::Peer(_) if self.hands.believes_proxies => self.unknown(at, asked, (yes, no)),
+            Condition::Client(networks) | Condition::Peer(networks) => self.of_client(networks, at, asked, (yes, no)),
             Condition::Path(_) | Condition::PathRegex(..) | Condition::Method(_) | Condition::Field(..) => {
-                self.sayable(condition, on, asked, (yes, no))
+                self.sayable(condition, at, asked, (yes, no))
             }
         }
     }
@@ -142,29 +164,29 @@ impl<'w> Walk<'w> {
     fn sayable(
         &mut self,
         condition: &Condition,
-        on: (&Directive, &Passage),
+        at: At<'_, 'w>,
         asked: AskedRequests,
         (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
     ) -> Vec<Leaf> {
-        let passage = on.1;
+        let passage = at.passage;
         let condition = match condition {
             Condition::Path(_) | Condition::PathRegex(..) if passage.fallback.is_some() => None,
             Condition::Path(_) | Condition::PathRegex(..) => passage.path.of_own(condition),
-            Condition::Field(name, _) if passage.requests.names(name) => None,
+            Condition::Field(name, _) if !self.hands.asks_fields || passage.requests.names(name) => None,
             other => Some(other.clone()),
         };
         let condition = match condition {
             Some(Condition::Always) => return yes(self, asked),
             Some(Condition::Never) => return no(self, asked),
             Some(condition) => condition,
-            None => return self.unknown(on, asked, (yes, no)),
+            None => return self.unknown(at, asked, (yes, no)),
         };
         match asked.is_known(&condition) {
             Some(true) => return yes(self, asked),
             Some(false) => return no(self, asked),
             None => {}
         }
-        let Some(with) = asked.with(&condition) else { return self.unknown(on, asked, (yes, no)) };
+        let Some(with) = asked.with(&condition) else { return self.unknown(at, asked, (yes, no)) };
         let first = yes(self, with);
         let then = no(self, asked.without(&condition));
         let is_same =
@@ -178,19 +200,19 @@ impl<'w> Walk<'w> {
     /// Nobody can tell for whom a step is: where that makes a difference nobody is answered.
     fn unknown(
         &mut self,
-        on: (&Directive, &Passage),
+        at: At<'_, 'w>,
         asked: AskedRequests,
         (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
     ) -> Vec<Leaf> {
-        if caddy_answers::is_harmless(&on.0.name) {
-            self.hands.findings.leave(on.0, "not said: larder cannot ask what its matcher asks");
-            return no(self, asked);
+        if at.step.members().iter().all(|member| caddy_answers::is_harmless(&member.directive.name)) {
+            self.hands.findings.leave(at.step.directive, "not said: larder cannot ask what its matcher asks");
+            return (at.unsaid)(self, asked);
         }
         let (first, then) = (yes(self, asked.clone()), no(self, asked.clone()));
         if first == then {
             return then;
         }
-        self.hands.findings.leave(on.0, "closed: larder cannot ask what its matcher asks");
+        self.hands.findings.leave(at.step.directive, "closed: larder cannot ask what its matcher asks");
         vec![Leaf::closed(asked)]
     }
 
@@ -198,7 +220,7 @@ impl<'w> Walk<'w> {
     fn of_client(
         &mut self,
         networks: &[String],
-        on: (&Directive, &Passage),
+        at: At<'_, 'w>,
         asked: AskedRequests,
         (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
     ) -> Vec<Leaf> {
@@ -216,16 +238,18 @@ impl<'w> Walk<'w> {
                         Some(_) => *leaf = Leaf::closed(leaf.asked.clone()),
                     }
                 }
-                self.hands.findings.note(on.0, "who is not let in is told 403");
+                self.hands.findings.note(at.step.directive, "who is not let in is told 403");
                 first
             }
             (true, false) => {
                 then.iter_mut().for_each(|leaf| leaf.deny.extend(networks.iter().cloned()));
-                self.hands.findings.note(on.0, "who is refused is told 403");
+                self.hands.findings.note(at.step.directive, "who is refused is told 403");
                 then
             }
             _ => {
-                self.hands.findings.leave(on.0, "closed: networks of clients say who is let in, and choose no answer");
+                self.hands
+                    .findings
+                    .leave(at.step.directive, "closed: networks of clients say who is let in, and choose no answer");
                 vec![Leaf::closed(asked)]
             }
         }
@@ -234,7 +258,7 @@ impl<'w> Walk<'w> {
 
 /// Is a host, or every host beneath a `*`, one of those that a matcher names?
 fn is_of(host: Option<&str>, named: &str) -> bool {
-    let Some(host) = host else { return named == "*" };
+    let Some(host) = host else { return false };
     match named.strip_prefix('*') {
         Some(suffix) => host == named || host.split_once('.').is_some_and(|(_, rest)| suffix == format!(".{rest}")),
         None => host == named,

@@ -50,11 +50,19 @@ pub fn import(flags: &ImportFlags) -> Option<ExitCode> {
     }
     let variable = |name: &str| std::env::var(name).ok();
     let done = caddy_file::read(&flags.file, &variable).and_then(|read| {
-        let mut import =
-            Import { file: flags.file.clone(), users: UserFiles::beside(flags.output.as_deref()), ..Import::default() };
-        import.carry(&read);
+        let carried = |asks_fields: bool| {
+            let users = UserFiles::beside(flags.output.as_deref());
+            let mut import = Import { file: flags.file.clone(), users, asks_fields, ..Import::default() };
+            import.carry(&read);
+            let text = import.made.text(&import.origins, &flags.file);
+            (import, text)
+        };
+        let (mut import, mut text) = carried(true);
+        if crate::config::read(&text).is_err() {
+            // Routes cannot be told apart by a field that others change.
+            (import, text) = carried(false);
+        }
         import.users.write()?;
-        let text = import.made.text(&import.origins, &flags.file);
         Ok((import.findings, text))
     });
     Some(import_findings::finish(flags, done))
@@ -74,8 +82,10 @@ struct Import {
     is_ordered_otherwise: bool,
     hosts: BTreeSet<String>,
     has_all: bool,
-    /// Those of all sites: no other site answers for them, whatever its matchers name.
+    /// Those of all sites that are carried over: no other one answers for them, whatever its matchers name.
     all_hosts: BTreeSet<String>,
+    asks_fields: bool,
+    believes_proxies: bool,
 }
 
 impl Import {
@@ -94,9 +104,17 @@ impl Import {
         });
         let (secure, plain): (Vec<_>, Vec<_>) =
             all.collect::<Vec<_>>().into_iter().partition(|(_, listens)| listens.is_secure());
-        self.all_hosts = secure.iter().chain(&plain).flat_map(|(_, listens)| listens.hosts()).collect();
-        for (site, listens) in secure.iter().chain(&plain) {
-            self.site(site, listens);
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            secure.into_iter().chain(plain).partition(|(site, listens)| self.is_kept(site, listens));
+        self.all_hosts = kept.iter().flat_map(|(_, listens)| listens.hosts()).collect();
+        for (site, listens) in &dropped {
+            if self.listens.meet(listens, &self.ports) {
+                self.shut(site, listens);
+            }
+        }
+        let of_all = kept.iter().find(|(_, listens)| listens.hosts().is_empty()).map(|(site, _)| *site);
+        for (site, listens) in &kept {
+            self.site(site, listens, of_all);
         }
         if self.hosts.is_empty() && !self.has_all {
             // Nothing is left of it.
@@ -118,6 +136,7 @@ impl Import {
             "acme_ca_root" => self.ports.authority.push(format!("ca = {}", quoted(first))),
             "http_port" => self.ports.http = first.parse().unwrap_or(self.ports.http),
             "https_port" => self.ports.https = first.parse().unwrap_or(self.ports.https),
+            "default_bind" if !option.arguments.is_empty() => self.ports.binds.clone_from(&option.arguments),
             "auto_https" => self.ports.redirects = !matches!(first, "off" | "disable_redirects"),
             "grace_period" | "shutdown_delay" => match time(first) {
                 Some(time) if option.name == "grace_period" => self.made.limit(Some(format!("drain_grace = {time}"))),
@@ -141,6 +160,7 @@ impl Import {
             ("trusted_proxies", [kind, words @ ..]) if kind == "static" => match networks(words) {
                 Some(networks) => {
                     let networks: Vec<String> = networks.iter().map(|network| quoted(network)).collect();
+                    self.believes_proxies = true;
                     self.made.top.push(format!("trusted_proxies = [{}]", networks.join(", ")));
                 }
                 None => self.findings.leave(line, "no network"),
@@ -167,16 +187,36 @@ impl Import {
         }
     }
 
-    fn site(&mut self, site: &CaddySite, listens: &SiteListens) {
+    /// Does larder listen for it? What is not carried over has been said.
+    fn is_kept(&mut self, site: &CaddySite, listens: &SiteListens) -> bool {
+        if listens.is_unreadable() {
+            let why = "not carried over: an address that is no host, or has a path or an unset variable";
+            self.findings.leave(&site.head, why);
+            return false;
+        }
+        self.listens.take(&site.head, listens, &self.ports, &mut self.findings)
+    }
+
+    /// No other site answers for the hosts of one that is not carried over.
+    fn shut(&mut self, site: &CaddySite, listens: &SiteListens) {
+        let shut = listens.shut_hosts();
+        let mut hosts: BTreeSet<String> = shut.iter().flatten().cloned().collect();
+        if shut.contains(&None) {
+            hosts.extend(self.all_hosts.iter().filter(|host| host.starts_with('*')).cloned());
+        }
+        let hosts: Vec<String> = hosts.into_iter().filter(|host| self.hosts.insert(host.clone())).collect();
+        let closed = || vec![Leaf::closed(AskedRequests::default())];
+        if !hosts.is_empty() {
+            self.add(closed(), &hosts, &site.head);
+        }
+        if shut.contains(&None) && !self.has_all {
+            self.has_all = true;
+            self.add(closed(), &[], &site.head);
+        }
+    }
+
+    fn site(&mut self, site: &CaddySite, listens: &SiteListens, of_all: Option<&CaddySite>) {
         let head = &site.head;
-        if listens.is_unreadable {
-            return self
-                .findings
-                .leave(head, "not carried over: an address that is no host, or has a path or an unset variable");
-        }
-        if !self.listens.take(head, listens, &self.ports, &mut self.findings) {
-            return;
-        }
         if !listens.is_secure() && self.listens.leads_to_tls() {
             self.findings.leave(head, "in the clear all are led to https://, as other sites are");
         }
@@ -192,16 +232,30 @@ impl Import {
         }
         self.has_all |= is_for_all;
         self.hosts.extend(hosts.iter().cloned());
-        if hosts.iter().any(|host| host.starts_with('*')) {
-            self.findings.note(head, "a host of larder's with a * stands for names of any depth");
-        }
         if listens.asks_clients || self.is_ordered_otherwise {
             return self.add(vec![Leaf::closed(AskedRequests::default())], &hosts, head);
         }
         let steps = caddy_steps::steps(&site.directives, &NamedMatchers::default(), true);
-        let classes = self.classes(&steps, &hosts);
-        for class in classes {
-            self.walk(site, &steps, &class);
+        let steps_of_all = of_all.map(|site| caddy_steps::steps(&site.directives, &NamedMatchers::default(), true));
+        for class in self.classes(&steps, &hosts) {
+            let (any, names): (Vec<String>, Vec<String>) = class.into_iter().partition(|host| host.starts_with("*."));
+            if any.is_empty() || !names.is_empty() {
+                let leaves = self.walk(&steps, names.first().map(String::as_str));
+                self.add_all(leaves, &names, head);
+            }
+            for any in any {
+                let mut leaves = self.walk(&steps, Some(&any));
+                let deeper = steps_of_all.as_ref().map(|steps| self.walk(steps, Some(&format!("*.{any}"))));
+                if deeper.is_some_and(|deeper| deeper != leaves) {
+                    self.findings.note(head, "a * stands for one label: 403 for names with more");
+                    let of_more = Condition::Field("Host".to_owned(), Some(format!("*.{any}*")));
+                    let asked = AskedRequests::default().with(&of_more);
+                    leaves
+                        .iter_mut()
+                        .for_each(|leaves| leaves.splice(..0, asked.clone().map(Leaf::closed)).for_each(drop));
+                }
+                self.add_all(leaves, &[any], head);
+            }
         }
     }
 
@@ -224,22 +278,25 @@ impl Import {
         classes
     }
 
-    /// The routes of a site for these hosts.
-    fn walk(&mut self, site: &CaddySite, steps: &[Step<'_>], hosts: &[String]) {
+    /// The places of a site for this host.
+    fn walk(&mut self, steps: &[Step<'_>], host: Option<&str>) -> Option<Vec<Leaf>> {
         let hands = Hands {
             findings: &mut self.findings,
             origins: &mut self.origins,
             users: &mut self.users,
             file: &self.file,
+            believes_proxies: self.believes_proxies,
+            asks_fields: self.asks_fields,
         };
-        let leaves = Walk::new(hands, hosts.first().map(String::as_str)).leaves(steps);
-        match leaves {
-            Some(leaves) => self.add(leaves, hosts, &site.head),
-            None => {
-                self.findings.leave(&site.head, "closed: more cases than a site may have routes");
-                self.add(vec![Leaf::closed(AskedRequests::default())], hosts, &site.head);
-            }
-        }
+        Walk::new(hands, host).leaves(steps)
+    }
+
+    fn add_all(&mut self, leaves: Option<Vec<Leaf>>, hosts: &[String], head: &Directive) {
+        let leaves = leaves.unwrap_or_else(|| {
+            self.findings.leave(head, "closed: more cases than a site may have routes");
+            vec![Leaf::closed(AskedRequests::default())]
+        });
+        self.add(leaves, hosts, head);
     }
 
     fn add(&mut self, leaves: Vec<Leaf>, hosts: &[String], head: &Directive) {
@@ -288,7 +345,7 @@ fn hosts_in(steps: &[Step<'_>], found: &mut BTreeSet<String>) {
         }
     }
     for step in steps {
-        of(&step.when, found);
+        of(step.when(), found);
         hosts_in(step.inside.as_deref().unwrap_or_default(), found);
     }
 }

@@ -10,176 +10,13 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
+    use crate::caddy_cases::{CASES, Case};
     use crate::lane::PATIENCE_MS;
     use crate::peer_process::{Running, free_address, wait_until_it_listens};
 
     /// `secret`, as `caddy hash-password` and `htpasswd -B -C 5` make it.
     const HASH: &str = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a";
     const ANN: &str = "Authorization: Basic YW5uOnNlY3JldA==";
-
-    /// A Caddyfile, what is asked of it, and what of it is not carried over.
-    struct Case {
-        name: &'static str,
-        conf: &'static str,
-        /// What each line that is listed says.
-        listed: &'static [&'static str],
-        /// `[METHOD ]PATH[ | FIELD: VALUE]`, at the host `any.test` if the field is not `Host`.
-        asked: &'static [&'static str],
-        /// Of these larder answers with this status, as it has said.
-        otherwise: &'static [(&'static str, u16)],
-    }
-
-    const CASES: &[Case] = &[
-        Case {
-            name: "files",
-            conf: "http:// {\n root * FOLDER/site\n file_server {\n hide *.bak private\n }\n header /static/* Cache-Control max-age=60\n header ?X-Frame-Options DENY\n header X-All yes\n encode gzip\n}",
-            listed: &[],
-            asked: &[
-                "/",
-                "/a.html",
-                "/a.txt",
-                "/a.bak",
-                "/private/x",
-                "/static/s.js",
-                "/sub",
-                "/sub/",
-                "/empty/",
-                "/none",
-                "/.hidden",
-                "HEAD /a.txt",
-                "/a.txt | Range: bytes=0-1",
-            ],
-            otherwise: &[("/a.bak", 403), ("/private/x", 403), ("/empty/", 403)],
-        },
-        Case {
-            name: "application",
-            conf: "http://\nroot * FOLDER/site\ntry_files {path} /index.html\nfile_server\n",
-            listed: &[],
-            asked: &["/", "/a.txt", "/some/page", "/none.js", "/sub/"],
-            // The index of a directory is its own.
-            otherwise: &[("/sub/", 200)],
-        },
-        Case {
-            name: "proxies",
-            conf: "http:// {\n @post {\n method POST\n path /api/*\n }\n handle @post {\n reverse_proxy ORIGIN_B\n }\n handle_path /api/* {\n reverse_proxy ORIGIN_A {\n header_up X-Site {host}\n header_down -X-Secret\n }\n }\n handle /app* {\n reverse_proxy ORIGIN_A {\n lb_policy least_conn\n header_up Host app.test\n }\n }\n handle /old/* {\n uri strip_prefix /old\n rewrite * /new{uri}\n reverse_proxy ORIGIN_B\n }\n respond /ping pong\n respond 404\n}",
-            listed: &[],
-            asked: &[
-                "/api/x?y=1",
-                "/api/",
-                "/api",
-                "/apix",
-                "/API/x",
-                "POST /api/x",
-                "/app",
-                "/apple",
-                "/old/x",
-                "/ping",
-                "/",
-                "/none",
-            ],
-            otherwise: &[],
-        },
-        Case {
-            name: "order",
-            conf: "http:// {\n file_server\n respond /a/b/* inner\n respond /a/* outer\n handle /h/* {\n respond first\n }\n handle /h/long/* {\n respond second\n }\n handle {\n root * FOLDER/site\n }\n route /r/* {\n respond /r/* one\n respond /r/x/* two\n }\n redir /a/b/c /moved 301\n}",
-            listed: &[],
-            asked: &["/a/b/x", "/a/x", "/a/b/c", "/h/x", "/h/long/x", "/r/x/y", "/r/y"],
-            otherwise: &[],
-        },
-        Case {
-            name: "redirects",
-            conf: "http:// {\n redir /one https://www.example.org{uri}\n redir /two /elsewhere permanent\n redir /three/* https://{host}/x 308\n @re path_regexp num ^/n/([0-9]+)$\n redir @re /number/{re.num.1} 302\n @www host www.test\n redir @www http://test{uri}\n respond /hello hello\n reverse_proxy ORIGIN_A\n}",
-            listed: &[],
-            asked: &[
-                "/one?a=b",
-                "/two",
-                "/three/x",
-                "/n/12",
-                "/n/x",
-                "/",
-                "/x?y | Host: www.test",
-                "/one | Host: www.test",
-            ],
-            otherwise: &[],
-        },
-        Case {
-            name: "login",
-            conf: "http:// {\n basicauth /admin/* {\n ann HASH\n }\n @secret path /secret* *.key\n respond @secret 403\n root * FOLDER/site\n file_server\n}",
-            listed: &[],
-            asked: &[
-                "/admin/x",
-                "/admin/x | AUTH",
-                "/ADMIN/x",
-                "/a.txt",
-                "/secret",
-                "/secret.txt",
-                "/deep/a.key",
-                "/a.key",
-            ],
-            otherwise: &[],
-        },
-        Case {
-            name: "service",
-            conf: "http:// {\n forward_auth /app/* ORIGIN_AUTH {\n uri /verify\n copy_headers X-User>X-Name\n }\n reverse_proxy ORIGIN_A\n}",
-            listed: &[],
-            asked: &["/app/x", "/app/x | Cookie: let=in", "/x"],
-            otherwise: &[],
-        },
-        Case {
-            name: "networks",
-            conf: "http:// {\n @outside not remote_ip 10.0.0.0/8\n respond /inner/* 200\n handle /inner/* {\n respond @outside 403\n reverse_proxy ORIGIN_A\n }\n @here remote_ip 127.0.0.0/8\n handle /local/* {\n respond @here 403\n reverse_proxy ORIGIN_A\n }\n @lan remote_ip private_ranges\n handle /lan/* {\n handle @lan {\n reverse_proxy ORIGIN_A\n }\n respond 403\n }\n handle {\n respond public\n }\n}",
-            listed: &[],
-            asked: &["/inner/x", "/local/x", "/lan/x", "/"],
-            otherwise: &[],
-        },
-        Case {
-            name: "guards",
-            conf: "http:// {\n @q query token=abc\n respond /q/* 200\n handle /q/* {\n respond @q ok\n respond 403\n }\n @e expression {path}.startsWith('/e')\n handle /tpl/* {\n root * FOLDER/site\n templates\n file_server\n }\n handle /re/* {\n reverse_proxy ORIGIN_A {\n @err status 500\n handle_response @err {\n respond hidden\n }\n }\n }\n handle_path /files/* {\n root * FOLDER/site\n file_server\n }\n handle /up/* {\n reverse_proxy ORIGIN_A\n }\n handle {\n respond else\n }\n}",
-            listed: &[
-                "cannot ask what its matcher asks",
-                "no such handler",
-                "no such option of an origin",
-                "name the directory above",
-            ],
-            asked: &["/q/x", "/q/x?token=abc", "/tpl/a.html", "/re/x", "/files/a.txt", "/"],
-            otherwise: &[
-                ("/q/x", 403),
-                ("/q/x?token=abc", 403),
-                ("/tpl/a.html", 403),
-                ("/re/x", 403),
-                ("/files/a.txt", 403),
-            ],
-        },
-        Case {
-            name: "hosts",
-            conf: "(common) {\n header X-Common {args.0}\n}\nhttp://a.test, http://b.test {\n import common ab\n respond \"a or b\"\n}\nhttp://*.wild.test {\n @one host one.wild.test\n handle @one {\n respond one\n }\n handle {\n respond other\n }\n}\nhttp:// {\n @a host a.test c.test\n respond @a named\n respond /any `any`\n reverse_proxy ORIGIN_A\n}",
-            listed: &[],
-            asked: &[
-                "/ | Host: a.test",
-                "/x | Host: b.test",
-                "/ | Host: one.wild.test",
-                "/ | Host: two.wild.test",
-                "/any | Host: else.test",
-                "/ | Host: c.test",
-                "/ | Host: else.test",
-            ],
-            otherwise: &[],
-        },
-        Case {
-            name: "answers",
-            conf: "http:// {\n abort /abort\n error /gone \"no\" 410\n error /broken 500\n respond /json `{\"a\": 1}` 201\n respond /method 405\n @get method GET HEAD\n handle /m {\n respond @get read\n respond write 202\n }\n @beta header X-Beta y*\n respond /beta stable\n handle /b {\n respond @beta new\n respond usual\n }\n request_body {\n max_size 10\n }\n reverse_proxy /up ORIGIN_A\n}",
-            listed: &[],
-            asked: &["/gone", "/broken", "/json", "/method", "/m", "POST /m", "/b", "/b | X-Beta: yes", "/nothing"],
-            otherwise: &[],
-        },
-        Case {
-            name: "plugins",
-            conf: "http:// {\n handle /safe/* {\n respond safe\n }\n handle /limited/* {\n route {\n metrics\n respond limited\n }\n }\n handle_errors {\n respond error\n }\n reverse_proxy ORIGIN_A\n}",
-            listed: &["no such handler", "larder says errors itself"],
-            asked: &["/safe/x", "/limited/x", "/x"],
-            otherwise: &[("/limited/x", 403)],
-        },
-    ];
 
     fn folder(name: &str) -> PathBuf {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("caddy-{name}-{}", std::process::id()));
@@ -198,6 +35,7 @@ mod tests {
             ("site/static/s.js", "s()"),
             ("site/sub/index.html", "below"),
             ("site/empty/x", "x"),
+            ("site/four/x", "the last root's"),
         ] {
             let path = path.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -206,7 +44,10 @@ mod tests {
         path
     }
 
-    /// An origin that says its name and what it was asked for; one named `auth` lets in who has a cookie.
+    /// Fields by which an origin is told who asks.
+    const OF_WHO_ASKS: [&str; 6] = ["x-site", "x-name", "x-role", "x-peer", "x-dn", "x-my-secret"];
+
+    /// An origin that says its name and what it was asked for; one named `auth` lets in who has a cookie, or asks for what is open.
     fn origin(name: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -237,12 +78,15 @@ mod tests {
         };
         let mut words = head.split(' ');
         let (method, target) = (words.next()?, words.next()?);
-        let (status, body) = match (name, field("cookie").contains("let=in")) {
+        let is_let_in = field("cookie").contains("let=in")
+            || field("x-forwarded-uri").starts_with("/open") && field("x-deny").is_empty();
+        let (status, body) = match (name, is_let_in) {
             ("auth", false) => ("401 Unauthorized", "not in".to_owned()),
             _ => {
                 let host = field("host");
                 let host = if host.starts_with("127.") { "itself" } else { &host };
-                ("200 OK", format!("{name} {method} {target} {host} {} {}", field("x-site"), field("x-name")))
+                let who = OF_WHO_ASKS.map(field).join(" ");
+                ("200 OK", format!("{name} {method} {target} {host} {who}"))
             }
         };
         let fields =
@@ -313,14 +157,25 @@ mod tests {
         let body = if method == "POST" { "\r\nContent-Length: 0" } else { "" };
         let field = match field {
             "AUTH" => format!("\r\n{ANN}"),
+            field if field.starts_with("AUTH\r\n") => format!("\r\n{ANN}{}", &field[4..]),
             _ if field.is_empty() || field.starts_with("Host: ") => String::new(),
             field => format!("\r\n{field}"),
         };
         format!("{method} {path} HTTP/1.1\r\nHost: {host}{field}{body}")
     }
 
-    /// The same path in other spellings.
-    fn spellings(asked: &str) -> Vec<String> {
+    /// The directories that others of a case are asked for in.
+    fn directories(asked: &[&str]) -> Vec<String> {
+        let path = |asked: &&str| Some(asked.split(' ').find(|word| word.starts_with('/'))?.to_owned());
+        let first = |path: String| Some(format!("/{}", path[1..].split_once('/')?.0));
+        let mut all: Vec<String> = asked.iter().filter_map(path).filter_map(first).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The same path in other spellings, some of which begin in these directories.
+    fn spellings(asked: &str, directories: &[String]) -> Vec<String> {
         let at = asked.find('/').unwrap();
         let (before, path) = asked.split_at(at);
         let rest = &path[1..];
@@ -328,6 +183,15 @@ mod tests {
         if let Some(first) = rest.bytes().next().filter(u8::is_ascii_alphabetic) {
             all.push(format!("{before}/%{first:02x}{}", &rest[1..]));
             all.push(format!("{before}/{}{}", char::from(first).to_ascii_uppercase(), &rest[1..]));
+        }
+        for directory in directories {
+            all.extend(["..", "%2e%2e"].map(|up| format!("{before}{directory}/{up}{path}")));
+        }
+        // Caddy looks away from dots and blanks at the end.
+        let end = path.find(['?', ' ']).unwrap_or(path.len());
+        let (path, behind) = path.split_at(end);
+        if !path.ends_with('/') {
+            all.extend([".", "%20"].map(|more| format!("{before}{path}{more}{behind}")));
         }
         all
     }
@@ -344,6 +208,7 @@ mod tests {
         let (theirs, ours) = (free_address(), free_address());
         let origins = [("ORIGIN_AUTH", "auth"), ("ORIGIN_A", "one"), ("ORIGIN_B", "two")];
         let mut conf = conf.replace("FOLDER", &folder.display().to_string()).replace("HASH", HASH);
+        conf = conf.replace("ELSEWHERE", &free_address().port().to_string());
         for (written, name) in origins.into_iter().filter(|(written, _)| conf.contains(written)).collect::<Vec<_>>() {
             conf = conf.replace(written, &origin(name).to_string());
         }
@@ -376,6 +241,7 @@ mod tests {
     fn check(case: &Case) -> Vec<String> {
         let folder = folder(case.name);
         let served = serve(&folder, case.conf);
+        let directories = directories(case.asked);
         let mut wrong = Vec::new();
         let lines = listed(&served.said);
         let is_said = |expect: &&str| lines.iter().any(|line| line.contains(*expect));
@@ -386,7 +252,10 @@ mod tests {
             let both = |asked: &str| (ask(served.theirs, &head(asked)), ask(served.ours, &head(asked)));
             let otherwise = case.otherwise.iter().find(|(known, _)| known == asked).map(|(_, status)| *status);
             let (theirs, ours) = both(asked);
+            let is_forged =
+                |answer: &Option<Answer>| answer.as_ref().is_some_and(|answer| answer.body.contains("forged"));
             let is_right = match (otherwise, &theirs, &ours) {
+                _ if is_forged(&ours) && !is_forged(&theirs) => false,
                 (Some(status), _, Some(ours)) => ours.status == status,
                 (None, Some(theirs), Some(ours)) => is_same(theirs, ours),
                 _ => false,
@@ -395,7 +264,7 @@ mod tests {
                 wrong.push(format!("{}: {asked}\n  theirs {theirs:?}\n  ours {ours:?}", case.name));
             }
             let is_shown_otherwise = otherwise.is_some_and(|status| status < 400);
-            for spelling in spellings(asked).iter().filter(|_| !is_shown_otherwise) {
+            for spelling in spellings(asked, &directories).iter().filter(|_| !is_shown_otherwise) {
                 let (theirs, ours) = both(spelling);
                 let refuses = ours.as_ref().is_none_or(|answer| answer.status >= 400);
                 let is_right = matches!((&theirs, &ours), (Some(theirs), Some(ours)) if is_same(theirs, ours));
@@ -446,6 +315,10 @@ mod tests {
             ("@g expression `{path} == '/x'`\nrespond @g 403\n", all),
             ("@i {\n remote_ip forwarded 10.0.0.0/8\n}\nrespond @i 403\n", all),
             ("@n path_regexp ^/(?<n>a\nrespond @n 403\n", all),
+            ("forward_auth /in/* a:1 {\n header_up X-Forwarded-Need admin\n}\n", "path_pattern = '(?i)^/in/'"),
+            ("handle /in/* {\n root * site\n file_server\n}\n", "path_pattern = '(?i)^/in/'"),
+            ("handle /in/* {\n file_server {\n hide {env.X}secret\n }\n}\n", "path_pattern = '(?i)^/in/'"),
+            ("handle /in/* {\n request_header -*-Secret\n reverse_proxy a:1\n}\n", "path_pattern = '(?i)^/in/'"),
             ("reverse_proxy /in/* {env.APP}\n", "path_pattern = '(?i)^/in/'"),
             ("php_fastcgi /in/* a:1 {\n env A {host}\n}\n", "path_pattern = '(?i)^/in/'"),
             ("handle /in/* {\n limits x\n}\n", "path_pattern = '(?i)^/in/'"),
@@ -479,10 +352,14 @@ mod tests {
             (":80 {\n log {\n output file /var/log/a.log\n }\n respond hi\n}\n", "path = \"/var/log/a.log\""),
             (":80\nrequest_body {\n max_size 1MB\n}\nreverse_proxy a:1\n", "request_body_bytes_max = 1000000"),
             (":80\nroot * /srv\nroute {\n file_server browse\n}\n", "listing = \"negotiated\""),
+            ("{\n default_bind 127.0.0.1\n}\n:80\nrespond hi\n", "address = \"127.0.0.1:80\""),
+            (":80\nreverse_proxy a:1 {\n header_down Cache-Control private\n}\n", "cache = false"),
+            (":80\nheader Vary Cookie\nreverse_proxy a:1\n", "cache = false"),
             (":80\n@a not remote_ip 10.0.0.0/8\nrespond @a 403\nreverse_proxy a:1\n", "allow = [\"10.0.0.0/8\"]"),
         ] {
             let (code, said, text) = imported(&folder, conf);
             assert!(code == Some(0) && text.contains(expect), "{conf}\n{said}\n{text}");
+            assert_eq!(text.contains("[origin."), text.contains("\nheuristic_percent = 0\n"), "{text}");
         }
         // By another name it has to be said that it is one; and users are for their owner alone.
         let (file, output) = (folder.join("site.conf"), folder.join("named.toml"));
@@ -493,6 +370,62 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&users).unwrap(), format!("ann:{HASH}\n"));
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(std::fs::metadata(&users).unwrap().permissions().mode() & 0o777, 0o600);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    /// What a site that is not carried over guards is not shown by another; and what is not said of all is said of none.
+    #[test]
+    fn what_is_left_out_opens_nothing() {
+        let folder = folder("left");
+        for (conf, is_there, is_not) in [
+            (
+                "http://a.test:80/secret* {\n respond no 403\n}\n:80 {\n respond hi\n}\n",
+                "host = [\"a.test\"]\nclosed = true",
+                "\0",
+            ),
+            (
+                "http://a.test {\n bind localhost\n respond hi\n}\n:80 {\n respond hi\n}\n",
+                "host = [\"a.test\"]\nclosed = true",
+                "\0",
+            ),
+            (
+                ":80 {\n respond hi\n}\n:80 {\n bind 127.0.0.1\n respond secret\n}\n",
+                "path = \"/\"\nclosed = true",
+                "respond",
+            ),
+            (
+                "{\n auto_https disable_redirects\n}\nhttps://a.test:443 {\n respond secret\n}\nhttp://b.test {\n respond plain\n}\n",
+                "#address = \"*:443\"",
+                "plain",
+            ),
+            ("http://a.test:8080, http://b.test:8081 {\n respond hi\n}\n", "closed = true", "respond"),
+            (
+                "{\n servers {\n trusted_proxies static 10.0.0.0/8\n }\n}\n:80\n@a not remote_ip 10.0.0.0/8\nrespond @a 403\nreverse_proxy a:1\n",
+                "path = \"/\"\nclosed = true",
+                "allow = ",
+            ),
+            (
+                ":80\n@pub not header_regexp Cookie session\nheader @pub Cache-Control max-age=3600\nreverse_proxy a:1\n",
+                "origin = ",
+                "3600",
+            ),
+            (
+                ":80\n@own header_regexp Cookie session\nheader @own Cache-Control private\nheader @own -X-Inner\nreverse_proxy a:1\n",
+                "cache = false\nresponse_headers = { remove = [\"X-Inner\"] }",
+                "private\"",
+            ),
+            (
+                ":80 {\n handle /a/* {\n @in header X-Role ann\n route {\n reverse_proxy @in a:1\n respond hi\n }\n }\n handle {\n request_header -X-Role\n reverse_proxy b:1\n }\n}\n",
+                "remove = [\"X-Role\"]",
+                "header = {",
+            ),
+        ] {
+            let (code, said, text) = imported(&folder, conf);
+            assert!(code == Some(1) && text.contains(is_there) && !text.contains(is_not), "{conf}\n{said}\n{text}");
+        }
+        let conf = format!(":80\nroot * {}\nbasicauth {{\n ann {HASH}\n}}\nfile_server\n", folder.display());
+        let (_, said, text) = imported(&folder, &conf);
+        assert!(text.contains("'^/(?:out\\.toml|out\\.users-[0-9]+)(?:/|$)'"), "{said}\n{text}");
         let _ = std::fs::remove_dir_all(&folder);
     }
 
