@@ -243,10 +243,6 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn readable(file: &Path) -> Option<String> {
-    may(file, Access::READ_OK, "cannot be read")
-}
-
 fn readable_folder(folder: &Path) -> Option<String> {
     match std::fs::metadata(folder) {
         Ok(found) if !found.is_dir() => Some("is no directory".to_owned()),

@@ -339,13 +339,21 @@ fn take<Driver: Driven>(
     }
 }
 
-/// After a fault: the alert by which the other side is told. The connection is not asked again: it would go on reading behind what was wrong.
+/// The kind of a record that is an alert.
+const ALERT: u8 = 21;
+
+/// After a fault: what was to be said before it, and the alert by which the other side is told. Then the connection is not asked again: it
+/// would go on reading behind what was wrong. An alert that is sealed cannot be told from others.
 fn put_alert(connection: &mut impl Driven, rest: &mut [u8], out: &mut Vec<u8>) {
-    if let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state {
+    while let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state {
+        let at = out.len();
         put(out, |room| match data.encode(room) {
             Err(EncodeError::InsufficientSize(why)) => Err(why.required_size),
             done => Ok(done.unwrap_or(0)),
         });
+        if out.get(at) == Some(&ALERT) {
+            return;
+        }
     }
 }
 
