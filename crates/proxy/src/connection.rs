@@ -165,13 +165,13 @@ impl Connection {
         self.slot.set_deadline(u64::MAX);
     }
 
-    /// If anybody wants records.
     /// Its ends, without a PROXY header.
     pub(crate) fn own_addresses(&self) -> ConnectionAddresses {
         let session_xid = self.session().map_or(0, SessionRecords::xid);
         ConnectionAddresses { session_xid, ..ConnectionAddresses::of(&self.socket, self.peer.text()) }
     }
 
+    /// If anybody wants records.
     pub(crate) fn session(&self) -> Option<&SessionRecords> {
         self.beside.as_ref()?.session.as_ref()
     }
