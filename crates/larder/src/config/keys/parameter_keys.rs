@@ -75,12 +75,14 @@ pub const OF_LIMITS: &[KeyDefinition] = &[
         .by_default(|| literal::number(0_u32)),
     key(V0_1, "http_req_size", SIZE, "limits.request_head_bytes_max.")
         .by_default(|| literal::size(limits().request_head.head_bytes_max as u64)),
-    key(V0_1, "http_req_hdr_len", SIZE, "limits.request_field_bytes_max.")
-        .by_default(|| literal::size(limits().request_head.field_bytes_max as u64)),
+    key(V0_1, "http_req_hdr_len", SIZE, "limits.request_field_bytes_max, and two bytes between name and value.")
+        .without("as [limits] says")
+        .example("\"8KiB\""),
     key(V0_1, "http_resp_size", SIZE, "limits.response_head_bytes_max.")
         .by_default(|| literal::size(limits().response_head.head_bytes_max as u64)),
-    key(V0_1, "http_resp_hdr_len", SIZE, "limits.response_field_bytes_max.")
-        .by_default(|| literal::size(limits().response_head.field_bytes_max as u64)),
+    key(V0_1, "http_resp_hdr_len", SIZE, "limits.response_field_bytes_max, and two bytes between name and value.")
+        .without("as [limits] says")
+        .example("\"32KiB\""),
     key(V0_1, "http_max_hdr", COUNT, "limits.request_fields_max and limits.response_fields_max.")
         .without("as [limits] says")
         .example("128"),
