@@ -80,6 +80,31 @@ fn what_would_fail_here_is_said_with_its_setting() {
     assert_eq!(fatal.count(), 6, "{said}");
 }
 
+/// What serve would refuse when it starts, and the file alone does not show.
+#[test]
+fn listeners_of_one_port_and_users_that_cannot_be_read_are_said() {
+    let folder = folder("shared");
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it has one").port();
+    std::fs::write(folder.join("users"), "ann:{SHA}fEqNCco3Yq9h5ZUglD3CZJT4lBs=\n")
+        .expect("the target folder can be written");
+    let listen = |address: &str| format!("[[listen]]\naddress = \"{address}:{free}\"\n");
+    let route = "[[route]]\nroot = \".\"\nbasic_auth = { file = \"users\" }\n[admin]\naddress = \"off\"\n";
+    let (code, said) = check(&folder, &[], &format!("{}{}{route}", listen("127.0.0.1"), listen("*")));
+    assert_eq!(code, Some(3), "{said}");
+    contains_all(
+        &said,
+        &[
+            &format!("error: 127.0.0.1:{free} and "),
+            "are one port of the same address ([[listen]] address, --listen)",
+            "users: line 1: not a bcrypt hash",
+            "(basic_auth of a [[route]] or of [policy])",
+        ],
+    );
+    std::fs::write(folder.join("users"), "").expect("the target folder can be written");
+    let (code, said) = check(&folder, &[], &format!("{}{}{route}", listen("127.0.0.1"), listen("127.0.0.2")));
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[test]
 fn a_config_that_serves_is_good() {
     let folder = folder("good");
