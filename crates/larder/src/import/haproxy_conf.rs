@@ -98,25 +98,25 @@ fn inherited(head: &Directive, known: &[HaproxySection]) -> Vec<Directive> {
     known.iter().rev().find(is_it).map(|section| with_own_tests(&section.lines)).unwrap_or_default()
 }
 
+/// What stands behind the names of tests that a `defaults` has.
+const OF_DEFAULTS: &str = " of defaults";
+
 /// The tests that a `defaults` names are for its own rules: those of the same name in whoever takes its lines are others.
 fn with_own_tests(lines: &[Directive]) -> Vec<Directive> {
     let is_test = |line: &&Directive| line.name == "acl";
     let named: BTreeSet<String> = lines.iter().filter(is_test).map(|line| line.argument(0).to_owned()).collect();
     let mut lines = lines.to_vec();
     for line in &mut lines {
-        let from = match line.name.as_str() {
-            "acl" => Some(0),
-            _ => line.arguments.iter().position(|word| word == "if" || word == "unless"),
-        };
+        if line.name == "acl" {
+            line.arguments.iter_mut().take(1).for_each(|name| name.push_str(OF_DEFAULTS));
+            continue;
+        }
+        let condition = line.arguments.iter_mut().skip_while(|word| !matches!(word.as_str(), "if" | "unless"));
         let mut is_in_braces = false;
-        for word in line.arguments.iter_mut().skip(from.unwrap_or(usize::MAX)).take(if line.name == "acl" {
-            1
-        } else {
-            usize::MAX
-        }) {
+        for word in condition {
             is_in_braces = (is_in_braces || word.ends_with('{')) && word != "}";
             if !is_in_braces && named.contains(word.trim_start_matches('!')) {
-                word.push_str(" of defaults");
+                word.push_str(OF_DEFAULTS);
             }
         }
     }
