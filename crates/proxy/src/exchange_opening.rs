@@ -46,7 +46,9 @@ pub(crate) fn open<S: RequestSource>(
             receive::at_origin(&mut received.request, rewritten.as_ref());
             let (mut seen, client, ruling) = ruled(core, &site, &asker, (&mut received, moment), &mut room);
             let rewritten = room.rewritten().filter(|rewritten| rewritten.changes_anything());
-            if rewritten.is_some() && site.is_esi_surrogate || site.has_services && ruling.first.is_some() {
+            // The access log says what was asked.
+            let is_cut = rewritten.is_some_and(|rewritten| rewritten.cuts_query());
+            if is_cut || rewritten.is_some() && site.is_esi_surrogate || site.has_services && ruling.first.is_some() {
                 came = Some(received.request.clone());
             }
             if rewritten.is_some_and(|rewritten| rewritten.put_into(&mut received.request)) {

@@ -14,7 +14,7 @@ use crate::tls_facts::TlsFacts;
 #[derive(Clone)]
 pub(crate) struct ParsedRequest<'a> {
     pub(crate) received: &'a ReceivedRequest<'a>,
-    /// As it came, where its route has made another of it.
+    /// As it came, where its route has made another of it and that matters.
     pub(crate) came: Option<&'a Request<'a>>,
     pub(crate) seen: FieldSet,
     pub(crate) client: ClientIdentity,
@@ -25,7 +25,13 @@ pub(crate) struct ParsedRequest<'a> {
     pub(crate) moment: Moment,
 }
 
-impl ParsedRequest<'_> {
+impl<'a> ParsedRequest<'a> {
+    /// The query as its client sent it.
+    #[inline]
+    pub(crate) fn query_sent(&self) -> Option<&'a [u8]> {
+        self.came.unwrap_or(&self.received.request).query
+    }
+
     /// May conditions or ranges make the answer another than the whole stored one?
     #[inline]
     pub(crate) fn is_conditional(&self) -> bool {

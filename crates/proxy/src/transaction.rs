@@ -146,6 +146,8 @@ pub(crate) struct Transaction {
     /// As its client sent it, where its route has made another of it, and that matters: a service is asked about this, and the requests for the
     /// parts of a page are made of it.
     pub(crate) came: Option<Rc<RequestHead>>,
+    /// The query as its client sent it, where its route has cut it: for the access log.
+    pub(crate) query_cut: Option<Box<[u8]>>,
     pub(crate) seen: FieldSet,
     pub(crate) body: RequestBody,
     pub(crate) expects_continue: bool,

@@ -100,6 +100,10 @@ impl RewrittenRequest {
         self.has_query || self.has_fields
     }
 
+    pub(crate) fn cuts_query(&self) -> bool {
+        self.has_query
+    }
+
     /// Makes the request what it is to be. True: its fields are other ones.
     #[inline]
     pub(crate) fn put_into<'a>(&'a self, request: &mut Request<'a>) -> bool {

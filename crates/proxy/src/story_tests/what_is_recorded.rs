@@ -42,6 +42,24 @@ fn the_end_of_a_connection_is_the_clients_the_answers_or_the_failing_programs() 
     check("sub vcl_recv { return (fail); }", &[], (false, "ProgramFailed"));
 }
 
+/// Visits are counted by the log: what makes no difference to the store, and what no origin is asked with, stands in it.
+#[test]
+fn the_log_says_what_was_asked_though_its_query_is_cut() {
+    let story = Story::builtin();
+    story.origin([fresh(60, "page")]);
+    for (target, verdict) in [("/?utm_source=a&b=1", "miss"), ("/?b=1&utm_source=b", "hit"), ("/?b=1", "hit")] {
+        let reply = story.get(target, &[]);
+        let line = reply.log_lines.clone();
+        assert!(
+            line.contains(&format!("\"GET {target} HTTP/1.1\"")) && line.contains(&format!(" {verdict} ")),
+            "{line}"
+        );
+    }
+    let alone = story.get("/?utm_source=a", &[]);
+    assert!(alone.log_lines.contains("\"GET /?utm_source=a HTTP/1.1\""), "{}", alone.log_lines);
+    assert_eq!(alone.asked(), ["GET /"]);
+}
+
 #[test]
 fn the_log_says_why_an_answer_that_a_program_would_store_is_hit_for_miss() {
     let story = Story::vcl("sub vcl_backend_response { set beresp.http.Vary = \"*\"; return (deliver); }");

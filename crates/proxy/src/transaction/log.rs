@@ -57,8 +57,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     // What a page includes has its place in the line of the page.
     let is_included = tx.place_in_page.level > 0;
     if tx.core.shared.logs() && !is_included {
-        // What was asked, less what makes no difference of its query; not what a program or its route made of it.
-        let request = tx.asked().request();
+        // What was asked, not what a program or its route made of it.
+        let mut request = tx.asked().request();
+        request.query = tx.query_cut.as_deref().or(request.query);
         let outcome = crate::transaction::Outcome { why, ..tx.outcome };
         let notes = tx.policy.log_notes();
         log_notes::with(notes, |logged, life| {
@@ -115,7 +116,11 @@ pub(crate) fn instant_hit<T: Whole>(
         let named = parsed.client.is_user.then(|| core.user());
         let user = named.as_ref().map(|name| name.as_slice());
         let closing = Closing { outcome: &outcome, user, error: None, micros, ended, tls, logged, life };
-        append(core, site, &parsed.received.request, parsed.client, &closing);
+        let request = &parsed.received.request;
+        match parsed.query_sent() {
+            sent if sent == request.query => append(core, site, request, parsed.client, &closing),
+            query => append(core, site, &Request { query, ..request.clone() }, parsed.client, &closing),
+        }
     });
 }
 

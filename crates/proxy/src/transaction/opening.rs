@@ -79,6 +79,12 @@ impl ParsedRequest<'_> {
         (self.transaction(core, site, begun), step)
     }
 
+    /// The query as it came, where its route has cut it.
+    fn query_cut(&self) -> Option<Box<[u8]>> {
+        let sent = self.query_sent()?;
+        (Some(sent) != self.received.request.query).then(|| sent.into())
+    }
+
     fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
         let Begun { policy, head, came, routed, key, directives, outcome, state } = begun;
         Box::new(Transaction {
@@ -87,6 +93,7 @@ impl ParsedRequest<'_> {
             seen: FieldSet::of(head.fields()),
             head: Rc::new(head),
             came,
+            query_cut: self.query_cut(),
             body: self.received.body,
             expects_continue: self.received.expects_continue,
             persistent: self.persistent,
@@ -131,6 +138,7 @@ impl Transaction {
             seen: FieldSet::of(head.fields()),
             head: Rc::new(head),
             came: None,
+            query_cut: None,
             body: RequestBody::None,
             expects_continue: false,
             persistent: true,
