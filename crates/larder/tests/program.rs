@@ -52,6 +52,8 @@ mod dry_run_and_real;
 mod esi_inputs;
 #[path = "program/esi_rounds.rs"]
 mod esi_rounds;
+#[path = "program/explained_words.rs"]
+mod explained_words;
 #[path = "program/fake_http2.rs"]
 mod fake_http2;
 #[path = "program/fake_memcached.rs"]

@@ -49,6 +49,25 @@ fn another_representation_takes_the_place_of_the_old_one() {
     assert_eq!((hit.body(), hit.field("etag"), hit.asked().len()), ("new", "\"b\"".to_owned(), 0));
 }
 
+/// RFC 9211 §2.2: what is stored and not fresh is no miss, whether the origin confirms it or answers with another.
+#[test]
+fn what_was_stale_is_called_so_whatever_the_origin_says() {
+    let status = |next: MockedAnswer| {
+        let story = after(TAGGED, 2, next);
+        story.get("/", &[]).field("cache-status")
+    };
+    assert!(status(answer(304, &[], "")).starts_with("larder; fwd=stale; fwd-status=304"));
+    assert_eq!(status(answer(200, &["Cache-Control: max-age=60"], "new")), "larder; fwd=stale; stored");
+    assert_eq!(status(answer(200, &["Cache-Control: no-store"], "new")), "larder; fwd=stale; detail=no-store");
+    let story = Story::builtin();
+    story.origin([fresh(60, "first")]);
+    assert_eq!(story.get("/", &[]).field("cache-status"), "larder; fwd=uri-miss; stored");
+    // It is fresh, and its client wants it anew.
+    story.origin([fresh(60, "second")]);
+    let reload = story.get("/", &["Cache-Control: no-cache"]);
+    assert_eq!((reload.body(), reload.field("cache-status").as_str()), ("second", "larder; fwd=request; stored"));
+}
+
 #[test]
 fn a_304_about_something_else_is_asked_again_without_conditions() {
     let story = Story::builtin();

@@ -56,6 +56,8 @@ pub(crate) enum Answer {
         received: Now,
         /// What is to be included in it.
         page: Option<Arc<EsiPage>>,
+        /// Why the origin was asked.
+        forwarded: Forwarded,
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
@@ -313,8 +315,8 @@ pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer, begin: BeginIn
 fn draft_of_text(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
-        Answer::Followed { head, length, follower, facts, received, page: _ } => {
-            followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
+        Answer::Followed { head, length, follower, facts, received, page: _, forwarded } => {
+            followed(tx, head, AnswerBody::Follower { follower, length }, facts, (received, forwarded))
         }
         Answer::File(file) => file_beneath(tx, file),
         Answer::Origin { head, body } => {
@@ -361,6 +363,18 @@ fn stored(
     }
 }
 
+/// RFC 9211 §2.2: why the origin was asked for what is now on its way. What was selected and had to be confirmed is no miss, whatever comes of
+/// that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forwarded {
+    /// Nothing was stored for this request.
+    Nothing,
+    /// It was not fresh.
+    Stale,
+    /// It was, and the request wanted it confirmed.
+    Request,
+}
+
 /// RFC 9211 §2.2: what Cache-Status says of a stored response for which the origin was asked; `None` where it was not.
 fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
     let detail = tx.outcome.why;
@@ -404,7 +418,7 @@ fn followed(
     head: Arc<ResponseHead>,
     body: AnswerBody,
     facts: Option<Facts>,
-    received: Now,
+    (received, forwarded): (Now, Forwarded),
 ) -> UnplannedAnswer {
     let is_leader = matches!(&body, AnswerBody::Follower { follower, .. } if follower.is_leader());
     let is_stored = facts.is_some();
@@ -418,14 +432,19 @@ fn followed(
         }
         _ => push_age_said(&mut ours, &head),
     }
+    let reason = match forwarded {
+        Forwarded::Nothing => "fwd=uri-miss",
+        Forwarded::Stale => "fwd=stale",
+        Forwarded::Request => "fwd=request",
+    };
     let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
-        (true, _) => "fwd=uri-miss; collapsed",
-        (false, true) => "fwd=uri-miss; stored",
-        (false, false) => "fwd=uri-miss",
+        (true, _) => "; collapsed",
+        (false, true) => "; stored",
+        (false, false) => "",
     };
     match tx.outcome.why {
-        why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &[how, "; detail=", why]),
-        _ => push_cache_status(&mut ours, tx, &[how]),
+        why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &[reason, how, "; detail=", why]),
+        _ => push_cache_status(&mut ours, tx, &[reason, how]),
     }
     UnplannedAnswer {
         status: head.status,
@@ -449,6 +468,7 @@ fn passed(tx: &Transaction, head: ResponseHead, body: AnswerBody, is_bodiless: b
     match tx.outcome.why {
         "" => push_cache_status(&mut fields, tx, &["fwd=bypass"]),
         "head" => push_cache_status(&mut fields, tx, &["fwd=uri-miss"]),
+        "method" => push_cache_status(&mut fields, tx, &["fwd=method"]),
         why => push_cache_status(&mut fields, tx, &["fwd=bypass; detail=", why]),
     }
     UnplannedAnswer {
@@ -478,10 +498,10 @@ fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
 
 /// `how` has three parts at most.
 fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &[&str]) {
-    debug_assert!(how.len() <= 3);
+    debug_assert!(how.len() <= 4);
     let name = tx.site.settings.server_name.as_bytes();
     let part = |at: usize| how.get(at).copied().unwrap_or_default().as_bytes();
-    fields.push_joined(FieldName::CacheStatus, &[name, b"; ", part(0), part(1), part(2)]);
+    fields.push_joined(FieldName::CacheStatus, &[name, b"; ", part(0), part(1), part(2), part(3)]);
 }
 
 /// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is

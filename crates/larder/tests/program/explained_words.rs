@@ -1,0 +1,60 @@
+//! The words by which Cache-Status and the access log tell why something was not stored or not served from the store: each is explained in
+//! docs/what-is-cached.md, each verdict in docs/access-log.md.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Between the quotes behind this text, wherever it stands in a file.
+fn quoted_behind(path: &str, before: &str) -> BTreeSet<String> {
+    let text = read(path);
+    let words = text.lines().filter(|line| line.contains(before)).filter_map(|line| line.split('"').nth(1));
+    let words: BTreeSet<String> = words.map(str::to_owned).filter(|word| !word.is_empty()).collect();
+    assert!(!words.is_empty(), "{path} has none of {before}");
+    words
+}
+
+fn check(page: &str, words: BTreeSet<String>) {
+    let text = read(page);
+    // Of a word with a value only the word.
+    let is_there = |word: &String| text.contains(&format!("`{word}`"));
+    let missing: Vec<&String> = words.iter().filter(|word| !is_there(word)).collect();
+    assert!(missing.is_empty(), "{page} does not explain {missing:?}");
+}
+
+#[test]
+fn every_reason_is_explained() {
+    let mut words = BTreeSet::new();
+    for (path, before) in [
+        ("crates/rules/src/why_not_stored.rs", "WhyNotStored::"),
+        ("crates/proxy/src/policy.rs", "WhyPassed::"),
+        ("crates/proxy/src/transaction/lookup.rs", "Answer::Hit"),
+        ("crates/proxy/src/transaction/lookup.rs", "RANGE_AHEAD: &str"),
+        ("crates/proxy/src/transaction/hit.rs", "FROM_DISK: &str"),
+        ("crates/proxy/src/transaction/slicing.rs", "tx.outcome.why = "),
+        ("crates/proxy/src/transaction/synth.rs", "504, \"only-if-cached\""),
+    ] {
+        words.extend(quoted_behind(path, before));
+    }
+    assert!(words.len() > 25, "{words:?}");
+    check("docs/what-is-cached.md", words);
+}
+
+#[test]
+fn every_forward_reason_is_explained() {
+    let text = read("crates/proxy/src/transaction/deliver.rs");
+    let reasons = text
+        .split("fwd=")
+        .skip(1)
+        .filter_map(|rest| rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next());
+    check("docs/what-is-cached.md", reasons.map(|reason| format!("fwd={reason}")).collect());
+}
+
+#[test]
+fn every_verdict_is_explained() {
+    check("docs/access-log.md", quoted_behind("crates/proxy/src/access_log.rs", "CacheVerdict::"));
+}
