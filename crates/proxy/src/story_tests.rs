@@ -180,6 +180,15 @@ impl Story {
         Story { runtime: runtime.expect("a runtime"), core, stage, watch, heard, passed_ms: Cell::new(0) }
     }
 
+    /// The settings are others from here on, as after a reload.
+    pub(crate) fn reload(&self, change: impl FnOnce(&mut Settings)) {
+        let former = self.core.site();
+        let mut settings = former.settings.clone();
+        change(&mut settings);
+        self.core.shared.set_site(Site::new(settings, "test", Some(&former)));
+        *self.core.site.borrow_mut() = self.core.shared.site.load_full();
+    }
+
     /// What origins answer from here on, one after the other; the last one again.
     pub(crate) fn origin(&self, answers: impl IntoIterator<Item = MockedAnswer>) {
         self.stage.begin(answers.into_iter().collect());

@@ -52,6 +52,19 @@ fn a_page_that_asks_for_it_is_put_together_and_each_part_lives_by_its_own_rules(
 }
 
 #[test]
+fn a_page_that_is_stored_has_no_parts_from_where_they_are_turned_off() {
+    let story = surrogate(|_| {});
+    const TEXT: &str = "a<esi:include src=\"/part\"/>b";
+    story.origin([page(TEXT), answer(200, &["Cache-Control: no-store"], "[1]")]);
+    assert_eq!(story.get("/page", &[]).body(), "a[1]b");
+    story.reload(|settings| settings.esi.pages = EsiPages::None);
+    let reply = story.get("/page", &[]);
+    assert_eq!((reply.body(), reply.asked().len()), (TEXT, 0));
+    story.reload(|settings| settings.esi.pages = EsiPages::Surrogate);
+    assert_eq!(story.get("/page", &[]).body(), "a[1]b");
+}
+
+#[test]
 fn what_did_not_ask_is_not_looked_through_nor_is_anything_where_it_is_not_allowed() {
     const TEXT: &str = "<p>a<esi:include src=\"/part\"/>b";
     let story = surrogate(|_| {});

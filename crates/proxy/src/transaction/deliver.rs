@@ -30,6 +30,7 @@ use crate::records::request_records;
 use crate::reply_head::{OUR_BYTES, OUR_LINES};
 use crate::route_rules::answer_editing;
 use crate::route_rules::field_template::TemplateSource;
+use crate::settings::EsiPages;
 use crate::sliced_read::SlicedRead;
 use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
@@ -303,7 +304,9 @@ fn record(tx: &Transaction, made: Status, outgoing: &Outgoing) {
 
 /// What answers, by the built-in policy: with Via, Age and Cache-Status.
 pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> UnplannedAnswer {
-    let page = answer.page().cloned();
+    // What was stored with its parts, and may have none since the settings are others, is the text that its origin sent.
+    let has_parts = tx.site.esi_pages(tx.routed) != EsiPages::None;
+    let page = answer.page().filter(|_| has_parts).cloned();
     let draft = draft_of_text(tx, answer);
     match page {
         Some(page) => assembled_answer::page(tx, draft, page, begin),
