@@ -58,7 +58,7 @@ pub use flag_words::FlagWords;
 pub use nearest::nearest;
 use proxy::settings::Login;
 pub use reference_page::text as reference;
-pub use route_fields::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests};
+pub use route_fields::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 pub use route_match::shown as shown_route;
 pub use sample::text as sample;
 pub use schema::schema;

@@ -40,16 +40,16 @@ const NOT_OF_ANSWERS: [&str; 10] = [
 ];
 
 /// By which an origin is told who asks; what a client or a route says of it is not sent on.
-pub const SENT_BY_US: [&str; 8] = [
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-port",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "true-client-ip",
-    "x-client-ip",
-];
+pub const SENT_BY_US: [&str; 5] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto"];
+
+/// The same, where a route says it: larder sends none of these by itself, and no client's word stands beside the route's.
+const CLIENT_ADDRESS: [&str; 3] = ["x-real-ip", "true-client-ip", "x-client-ip"];
+
+/// Does a field of this name say a client's address? A route may set it, and add none.
+pub fn says_client_address(name: &str) -> bool {
+    CLIENT_ADDRESS.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
 
 /// What `security_headers = true` says, where an answer does not: no guessing of types, no frames of other sites, no paths to them.
 const SECURITY: [(&str, &str); 3] = [
@@ -147,12 +147,16 @@ pub fn of_requests(section: &mut Section<'_>, request_id: Option<&str>) -> Field
     let mut words = FieldWords::default();
     if let Some(mut table) = section.section("request_headers") {
         words.set = lines(&mut table, "set", &NOT_OF_REQUESTS, template);
-        words.added = lines(&mut table, "add", &NOT_OF_REQUESTS, template);
+        words.added = lines(&mut table, "add", &not_added(), template);
         words.removed = removed(&mut table, &NOT_OF_REQUESTS);
         table.end();
     }
     words.request_id = request_id.map(|name| FieldLine::new(name, random_number()));
     words
+}
+
+fn not_added() -> Vec<&'static str> {
+    NOT_OF_REQUESTS.into_iter().chain(CLIENT_ADDRESS).collect()
 }
 
 fn random_number() -> FieldTemplate {
@@ -245,6 +249,9 @@ fn check(name: &str, not_these: &[&str]) -> Option<String> {
             "origins are told who asks by X-Forwarded-For, X-Forwarded-Proto and Forwarded, which are larder's own"
                 .to_owned(),
         ),
+        Some(name) if says_client_address(name) => Some(format!(
+            "write set = {{ {name} = \"$remote_addr\" }}: no other word on a client's address stands beside it"
+        )),
         Some(&"host") => Some("the Host that an origin gets is `host` of its [origin.NAME]".to_owned()),
         Some(_) => Some(format!("`{name}` is larder's own to write")),
         None => None,

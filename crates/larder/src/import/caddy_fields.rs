@@ -1,6 +1,6 @@
 //! Fields of requests and answers, as Caddy's `header`, `request_header`, `header_up` and `header_down` edit them, as words of a route.
 
-use crate::config::{may_be_set_in_answers, may_be_set_in_requests};
+use crate::config::{may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 use crate::import::caddy_text::{TextScope, text};
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
@@ -105,7 +105,7 @@ impl FieldEdits {
         let is_taken_out = self.removed.iter().any(|known| is_named(known, name));
         let to = match kind {
             // What has been taken out and is then added is set.
-            '+' if !is_taken_out => &mut self.added,
+            '+' if !is_taken_out && !says_client_address(name) => &mut self.added,
             '?' if !is_taken_out => &mut self.default,
             _ => &mut self.set,
         };

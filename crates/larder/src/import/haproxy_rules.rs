@@ -3,7 +3,7 @@
 //!
 //! A rule that keeps requests out, changes who is asked or is not known here closes what it may be about, if a route cannot say it.
 
-use crate::config::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests};
+use crate::config::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_conditions::{self, Met, NamedTests, RuleCondition};
 use crate::import::haproxy_conf::said;
@@ -423,6 +423,7 @@ impl ProxyRules<'_> {
         let said_by_it = |branch: &RuleBranch| value.clone().filter(|value| !branch.says_changed(value));
         self.divide(line, condition, |branch, is_sure| match (action, said_by_it(branch)) {
             ("del-header", _) => branch.fields.remove(&pattern),
+            ("add-header", Some(value)) if is_sure && says_client_address(&name) => branch.fields.set(&name, value),
             ("add-header", Some(value)) if is_sure => branch.fields.add(&name, value),
             ("set-header", Some(value)) if is_sure => branch.fields.set(&name, value),
             // Nobody knows whether it would be said.

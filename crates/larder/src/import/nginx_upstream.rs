@@ -477,6 +477,16 @@ mod tests {
 
     /// Who reads such a field believes nginx, and would believe a client.
     #[test]
+    fn a_clients_address_goes_on_as_nginx_says_it() {
+        let (mut level, mut findings) = (ProxyLevel::default(), Findings::default());
+        assert!(level.take(&directive("proxy_set_header X-Real-IP $remote_addr"), &mut findings));
+        let set = "request_headers = { set = { \"X-Real-IP\" = \"$remote_addr\" } }";
+        assert_eq!(level.route_lines(&[], &mut findings), [set]);
+        assert_eq!(findings.left_count(), 0);
+        assert!(crate::config::read(&format!("[origin.a]\nurls = \"http://a\"\n[[route]]\n{set}\n")).is_ok());
+    }
+
+    #[test]
     fn a_field_that_cannot_be_said_is_said_by_no_client() {
         let (mut level, mut findings) = (ProxyLevel::default(), Findings::default());
         assert!(level.take(&directive("proxy_set_header X-Client $ssl_client_s_dn"), &mut findings));
@@ -508,7 +518,7 @@ mod tests {
         for pass in ["http://$backend", "app", "http://", "ftp://app"] {
             check(pass, &[], &one, None, 1);
         }
-        check("http://app", &["Host $host", "X-Real-IP $remote_addr"], &one, Some(app), 1);
+        check("http://app", &["Host $host", "X-Real-IP $remote_addr"], &one, Some(app), 0);
         check("http://app", &["Host $host", "X-User $geoip_city"], &one, Some(app), 1);
         check("http://app", &["Host $host", "X-Forwarded-For $proxy_add_x_forwarded_for"], &one, Some(app), 0);
         // Balanced otherwise.

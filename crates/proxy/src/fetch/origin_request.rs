@@ -181,14 +181,15 @@ impl OriginRequest<'_> {
             if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
                 continue;
             }
-            let is_told_anew = !trusted || matches!(self.purpose, Purpose::Question);
-            if for_many && is_kept_from_shared_fetch(field.name) || is_told_anew && field.name == FieldName::XRealIp {
+            let is_route_s = || self.rules.is_some_and(|rules| rules.puts(&field));
+            // A service is told by us alone, and an origin by its route; a stranger's own word is nobody's.
+            let is_told_anew = || matches!(self.purpose, Purpose::Question) || !trusted && !is_route_s();
+            if for_many && is_kept_from_shared_fetch(field.name) || field.name == FieldName::XRealIp && is_told_anew() {
                 continue;
             }
             if asks_codings.is_some() && IS_FOR_OUR_CODINGS.contains(&field.name) {
                 continue;
             }
-            let is_route_s = || self.rules.is_some_and(|rules| rules.puts(&field));
             if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) && !is_route_s() {
                 continue;
             }

@@ -285,6 +285,24 @@ fn requests_get_fields_and_lose_them() {
     assert_eq!(seen, [None, Some("a.test".to_owned()), None, Some("there".to_owned())]);
 }
 
+/// What nginx's `proxy_set_header X-Real-IP $remote_addr` says. A client's own word on it reaches nobody, said by the route or not.
+#[test]
+fn an_origin_is_told_a_clients_address_by_its_route() {
+    let claims = &["X-Real-IP: 10.0.0.1", "True-Client-IP: 10.0.0.1"][..];
+    let told = |reply: &Reply| ["x-real-ip", "true-client-ip"].map(|name| reply.asked_with(name).map(str::to_owned));
+    let silent = with(RouteRules::default());
+    silent.origin([fresh(60, "page")]);
+    assert_eq!(told(&silent.get("/", claims)), [None, None]);
+    let set = vec![line("X-Real-IP", "$remote_addr"), line("True-Client-IP", "$remote_addr")];
+    let story =
+        with(RouteRules { request_fields: FieldEdits { set, ..FieldEdits::default() }, ..RouteRules::default() });
+    story.origin([fresh(60, "page"), answer(200, &[], "posted")]);
+    let reply = story.get("/", claims);
+    let address = reply.asked_with("x-forwarded-for").map(str::to_owned);
+    assert!(address.is_some() && told(&reply) == [address.clone(), address.clone()], "{:?}", told(&reply));
+    assert_eq!(told(&story.ask("POST /", claims, "x")), [address.clone(), address]);
+}
+
 #[test]
 fn answers_get_fields_and_lose_them_stored_or_not() {
     let answer_fields = AnswerFields {
