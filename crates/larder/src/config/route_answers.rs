@@ -29,11 +29,11 @@ pub fn read(section: &mut Section<'_>) -> Option<OwnAnswer> {
 fn redirect(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("redirect")?;
     let (location, status) = if is_text(node) {
-        (section.read("redirect", location)?, MOVED)
+        (section.read("redirect", route_fields::location)?, MOVED)
     } else {
         let mut table = section.section("redirect")?;
         table.require("to", "write to = \"https://www.example.org$request_uri\"");
-        let to = table.read("to", location);
+        let to = table.read("to", route_fields::location);
         let status = table.read("status", |node| {
             let status = whole::<u16>(node)?;
             REDIRECTS.contains(&status).then_some(status).ok_or_else(|| {
@@ -44,18 +44,6 @@ fn redirect(section: &mut Section<'_>) -> Option<OwnAnswer> {
         (to?, status.unwrap_or(MOVED))
     };
     Some(OwnAnswer { status, location: Some(location), ..plain(None) })
-}
-
-fn location(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
-    let written = text(node)?;
-    let is_url = written.starts_with('/') || written.starts_with('$') || written.contains("://");
-    match is_url && !written.contains([' ', '"']) {
-        true => route_fields::template(node),
-        false => {
-            let complaint = Complaint::new(node.span(), format!("`{written}` is no URL"), "nobody can be sent there");
-            Err(complaint.suggest("write a whole URL, \"https://www.example.org$request_uri\", or a path"))
-        }
-    }
 }
 
 /// `respond = "TEXT"`, or `{ status, body, type }`.

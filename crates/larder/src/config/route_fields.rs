@@ -129,6 +129,19 @@ pub fn template(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
     FieldTemplate::parse(written).map_err(explain)
 }
 
+/// A URL to lead somebody to.
+pub fn location(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
+    let written = text(node)?;
+    let is_url = written.starts_with('/') || written.starts_with('$') || written.contains("://");
+    match is_url && !written.contains([' ', '"']) {
+        true => template(node),
+        false => {
+            let complaint = Complaint::new(node.span(), format!("`{written}` is no URL"), "nobody can be sent there");
+            Err(complaint.suggest("write a whole URL, \"https://www.example.org$request_uri\", or a path"))
+        }
+    }
+}
+
 /// A value that the pattern of a path has no part in.
 fn value(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
     let template = template(node)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxy::settings::{AuthRequest, OriginSettings};
+use proxy::settings::{AuthRequest, FieldTemplate, OriginSettings};
 
 use super::complaint::Complaint;
 use super::origins_by_name;
@@ -34,6 +34,7 @@ pub fn read(section: &mut Section<'_>, origins: &[OriginSettings]) -> Option<Opt
         let what = format!("`{user}` is not among the fields of `copy`");
         table.complaints().add(Complaint::new(node.span(), what, "nobody would know it").following_from(&["copy"]));
     }
+    let login = table.read("login", login);
     let timeout = table.read("timeout", timeout_words::time);
     let known_for = table.read("cache", |node| match duration(node)? {
         time if time > KNOWN_FOR_MAX => {
@@ -47,9 +48,19 @@ pub fn read(section: &mut Section<'_>, origins: &[OriginSettings]) -> Option<Opt
         target: target.unwrap_or_else(|| TARGET.into()),
         copied: copied.unwrap_or_default(),
         user: user.map(Into::into),
+        login,
         timeout: timeout.unwrap_or(TIMEOUT),
         known_for: known_for.unwrap_or_default(),
     }))
+}
+
+/// Nobody has shown who he is, and no pattern of a path has a part in it.
+fn login(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
+    let template = route_fields::location(node)?;
+    match template.has_groups() || template.has_user() {
+        true => Err(Complaint::new(node.span(), "$0 to $9 and $remote_user mean nothing here", "nobody is known yet")),
+        false => Ok(template),
+    }
 }
 
 fn target(node: Node<'_>) -> Result<Box<str>, Complaint> {
@@ -79,17 +90,19 @@ mod tests {
             target: "/".into(),
             copied: Vec::new(),
             user: None,
+            login: None,
             timeout: TIMEOUT,
             known_for: Duration::ZERO,
         };
         assert_eq!(service("auth_request = { origin = \"auth\" }"), Some(usual));
         let all = "auth_request = { origin = \"auth\", path = \"/v?a=b\", copy = [\"X-User\", \"X-Forwarded-Groups\"], \
-                   user = \"X-User\", timeout = \"1s\", cache = \"10s\" }";
+                   user = \"X-User\", login = \"/login?back=$request_uri\", timeout = \"1s\", cache = \"10s\" }";
         let expect = AuthRequest {
             origin: 1,
             target: "/v?a=b".into(),
             copied: vec!["X-User".into(), "X-Forwarded-Groups".into()],
             user: Some("X-User".into()),
+            login: FieldTemplate::parse("/login?back=$request_uri").ok(),
             timeout: Duration::from_secs(1),
             known_for: Duration::from_secs(10),
         };
@@ -120,6 +133,9 @@ mod tests {
             "the Host that an origin gets is `host` of its [origin.NAME]",
         );
         check("auth_request = { origin = \"auth\", user = \"X-User\" }", "`X-User` is not among the fields of `copy`");
+        check("auth_request = { origin = \"auth\", login = \"login\" }", "`login` is no URL");
+        let known = "auth_request = { origin = \"auth\", login = \"/login?who=$remote_user\" }";
+        check(known, "$0 to $9 and $remote_user mean nothing here");
         check("auth_request = { origin = \"auth\", timeout = \"0s\" }", "0 is out of range");
         check("auth_request = { origin = \"auth\", cache = \"1d\" }", "nobody could be shut out for so long");
         check("auth_request = true", "[auth_request] must be a table, but this is a boolean");

@@ -27,6 +27,8 @@ pub struct Level {
     pub fallback: Option<String>,
     /// The location that answers there, by its name.
     pub named: Option<String>,
+    /// Where nginx leads who has to log in.
+    pub login_page: Option<Directive>,
     /// `try_files` names no directories: they are no files.
     pub passes_directories_by: bool,
     /// A script is run only where its whole path is a file's.
@@ -113,6 +115,9 @@ const NEEDS_NOTHING: [&str; 44] = [
     "access_log",
 ];
 
+/// What is said of a page for logins that no service's 401 leads to.
+pub const NOT_LED: &str = "who is to log in is told so by whom larder asks: login of auth_request leads there";
+
 /// Whatever such directives say of coding, larder codes by itself.
 const OF_CODING: [&str; 3] = ["gzip", "brotli", "zstd"];
 
@@ -130,6 +135,7 @@ impl Level {
             // nginx hands try_files down to no location.
             fallback: self.fallback,
             named: self.named,
+            login_page: self.login_page.or_else(|| outer.login_page.clone()),
             passes_directories_by: self.passes_directories_by,
             looks_for_whole_path: self.looks_for_whole_path,
             access: self.access.within(&outer.access),
@@ -234,10 +240,15 @@ impl Level {
 
     fn take_error_page(&mut self, directive: &Directive, findings: &mut Findings) {
         let Some((page, statuses)) = directive.arguments.split_last() else { return };
+        let is_login = matches!(&statuses, [status, how] if status == "401" && matches!(how.as_str(), "=" | "=302"));
+        if is_login && (page.starts_with('@') || page.contains("://")) {
+            self.login_page = Some(directive.clone());
+            return;
+        }
         if !page.starts_with('/') || page.contains(['$', '%', '?']) || statuses.iter().any(|word| word.starts_with('='))
         {
             let why = match statuses.iter().any(|status| status == "401") {
-                true => "who is to log in is told so by whom larder asks, and led nowhere by larder",
+                true => NOT_LED,
                 false => "an error page must be the path of a file, and keeps the error's status",
             };
             return findings.leave(directive, why);

@@ -7,7 +7,7 @@ use crate::import::import_findings::quoted;
 use crate::import::imported_toml::Route;
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
-use crate::import::nginx_level::FilesShown;
+use crate::import::nginx_level::{self, FilesShown};
 use crate::import::nginx_order::{Kind, Matcher};
 use crate::import::nginx_rulings::{CaseOf, Ruling, Rulings};
 use crate::import::nginx_tree::{AnsweredBy, FoundLocation, Tree};
@@ -410,6 +410,12 @@ impl<'a> RoutesOf<'_, 'a> {
     /// Pages for errors that are files for everybody.
     fn pages_line(&mut self, at: usize) -> Option<String> {
         let mut pages = Vec::new();
+        let leads = |line: &String| line.starts_with("auth_request = ") && line.contains(", login = ");
+        if let Some(page) = self.found[at].level.login_page.clone()
+            && !self.found[at].access.iter().any(leads)
+        {
+            self.tree.findings.leave(&page, nginx_level::NOT_LED);
+        }
         for line in self.found[at].level.error_pages().to_vec() {
             let to = self.find(&line.page).filter(|to| self.has_guards_of(at, *to)).map(|to| &self.found[to]);
             let is_shown = to.is_some_and(|to| {

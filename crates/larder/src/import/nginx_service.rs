@@ -3,7 +3,7 @@
 //!
 //! The service stands behind another location of the same server. What of that counts for a question is said here.
 
-use proxy::settings::PathPattern;
+use proxy::settings::{FieldTemplate, PathPattern};
 
 use crate::config::may_be_set_in_requests;
 use crate::import::import_findings::{Findings, quoted};
@@ -268,8 +268,31 @@ pub fn hidden_from(proxy: &ProxyLevel, findings: &mut Findings) -> Option<Vec<St
     Some(hidden)
 }
 
+/// Where `error_page 401` leads: to a URL, or to a location of that name which does nothing else. `None`: larder cannot lead there.
+pub fn login_url(error_page: &Directive, server: &Directive) -> Option<String> {
+    let page = error_page.arguments.last()?;
+    let url = match page.starts_with('@') {
+        false => page.clone(),
+        true => {
+            let is_it = |child: &&Directive| child.name == "location" && child.argument(0) == page;
+            let [answer] = server.children().iter().find(is_it)?.children() else { return None };
+            let is_return = answer.name == "return" && answer.arguments.len() == 2 && answer.argument(0) == "302";
+            is_return.then(|| answer.argument(1).to_owned())?
+        }
+    };
+    let said = FieldTemplate::parse(&url).ok().filter(|said| !said.has_groups() && !said.has_user());
+    let is_url = url.starts_with(['/', '$']) || url.contains("://");
+    said.filter(|_| is_url && !url.contains([' ', '"'])).map(|_| url)
+}
+
 /// The line of a route. `proxy`: what is said of the requests that come in.
-pub fn line(origin: &str, target: &str, hidden: Vec<String>, words: &[ServiceWord], proxy: &ProxyLevel) -> String {
+pub fn line(
+    (origin, target): (&str, &str),
+    login: Option<&str>,
+    hidden: Vec<String>,
+    words: &[ServiceWord],
+    proxy: &ProxyLevel,
+) -> String {
     let mut copied = hidden;
     for line in proxy.headers() {
         for word in words.iter().filter(|word| is_named_in(line.argument(1), &word.variable)) {
@@ -282,7 +305,8 @@ pub fn line(origin: &str, target: &str, hidden: Vec<String>, words: &[ServiceWor
     copied.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
     let copied: Vec<String> = copied.iter().map(|name| quoted(name)).collect();
     let copy = if copied.is_empty() { String::new() } else { format!(", copy = [{}]", copied.join(", ")) };
-    format!("auth_request = {{ origin = {}, path = {}{copy} }}", quoted(origin), quoted(target))
+    let login = login.map_or(String::new(), |url| format!(", login = {}", quoted(url)));
+    format!("auth_request = {{ origin = {}, path = {}{copy}{login} }}", quoted(origin), quoted(target))
 }
 
 /// A value with the service's fields in place of the variables that have them.
@@ -315,6 +339,28 @@ mod tests {
         assert_eq!(target("/in/", Some("/api/"), true).as_deref(), Some("/api/"));
         assert_eq!(target("~ ^/in/", None, false).as_deref(), Some("/in/auth"));
         assert_eq!((target("~ ^/in/", Some("/v"), false), target("/other/", None, false)), (None, None));
+    }
+
+    #[test]
+    fn who_has_to_log_in_is_led_where_nginx_leads() {
+        let led = |error_page: &str, lines: &[&str]| {
+            let server = Directive { block: Some(vec![location("@login", lines)]), ..directive("server") };
+            login_url(&directive(error_page), &server)
+        };
+        let url = "https://id.test/?rd=$scheme://$http_host$request_uri";
+        let answer = format!("return 302 {url}");
+        assert_eq!(led("error_page 401 = @login", &[&answer]).as_deref(), Some(url));
+        assert_eq!(led(&format!("error_page 401 =302 {url}"), &[]).as_deref(), Some(url));
+        for (error_page, lines) in [
+            ("error_page 401 = @login", &["return 302 /a$upstream_http_x"][..]),
+            ("error_page 401 = @login", &["return 403"]),
+            ("error_page 401 = @login", &["return 301 /login"]),
+            ("error_page 401 = @login", &["add_header A b", "return 302 /login"]),
+            ("error_page 401 = @other", &["return 302 /login"]),
+            ("error_page 401 =302 $redirection_url", &[]),
+        ] {
+            assert_eq!(led(error_page, lines), None, "{error_page} {lines:?}");
+        }
     }
 
     #[test]
@@ -386,7 +432,7 @@ mod tests {
         let words = level.words();
         let expect =
             "auth_request = { origin = \"auth\", path = \"/v\", copy = [\"x-auth-user\", \"X-Scheme\", \"X-User\"] }";
-        assert_eq!(line("auth", "/v", vec!["X-Scheme".to_owned()], &words, &proxy), expect);
+        assert_eq!(line(("auth", "/v"), None, vec!["X-Scheme".to_owned()], &words, &proxy), expect);
         assert_eq!(said_by("$user-$users", &words), "$http_x_auth_user-$users");
         let lines = proxy.route_lines(&words, &mut findings);
         let expect = "request_headers = { set = { \"X-User\" = \"$http_x_auth_user\" }, remove = [\"X-Users\", \"Authorization\"] }";

@@ -280,7 +280,13 @@ impl<'a> Tree<'a> {
         }
         let to = self.origins.of(&pass, &own.proxy, self.findings)?;
         let target = question.target(to.replaced_by.as_deref(), written.argument(0).contains('$'))?;
-        Some(nginx_service::line(&to.origin, &target, hidden, &level.service.words(), &level.proxy))
+        let login = level.login_page.as_ref().and_then(|page| {
+            let url = nginx_service::login_url(page, self.server)?;
+            self.findings.note(page, "a 401 of the service leads there, its own answer to nobody");
+            Some(url)
+        });
+        let of_service = (to.origin.as_str(), target.as_str());
+        Some(nginx_service::line(of_service, login.as_deref(), hidden, &level.service.words(), &level.proxy))
     }
 
     fn proxied(

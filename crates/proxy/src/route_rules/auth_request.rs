@@ -13,6 +13,7 @@ use rules::credentials;
 use crate::client_identity::ClientIdentity;
 use crate::limits::{AUTH_COPIED_BYTES_MAX, AUTH_KNOWN_FIELDS_BYTES_MAX};
 use crate::route_rules::caching_rules::{CachingRules, Selector};
+use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
 use crate::route_rules::nominated_fields::without_nominated;
 use crate::subrequest_fields::{is_of_content, is_of_one_answer};
 
@@ -27,6 +28,8 @@ pub struct AuthRequest {
     pub copied: Vec<Box<str>>,
     /// Which of them is the name of the user, for the log.
     pub user: Option<Box<str>>,
+    /// Where it leads by 302 whoever has to log in (401).
+    pub login: Option<FieldTemplate>,
     /// From the question to the head of the answer.
     pub timeout: Duration,
     /// For so long nobody is asked again about who has shown the same credentials. 0: each time.
@@ -122,6 +125,14 @@ impl AuthRequest {
         (copied.view().lines_bytes() <= AUTH_COPIED_BYTES_MAX).then_some(copied)
     }
 
+    /// The page where its client logs in, if a service that answers so sends it there.
+    pub(crate) fn login_page(&self, status: Status, source: &TemplateSource<'_>) -> Option<Vec<u8>> {
+        let login = self.login.as_ref().filter(|_| status == Status(401))?;
+        let mut location = Vec::new();
+        login.write_login(source, &mut location);
+        Some(location)
+    }
+
     /// Who its client is, by what was copied.
     pub(crate) fn user_in<'a>(&self, copied: &'a Fields) -> Option<&'a [u8]> {
         copied.view().get_all_named(self.user.as_ref()?.as_bytes()).next()
@@ -182,6 +193,7 @@ mod tests {
             target: "/verify?for=site".into(),
             copied: vec!["X-User".into(), "X-Forwarded-Groups".into()],
             user: Some("x-user".into()),
+            login: None,
             timeout: Duration::from_secs(5),
             known_for: Duration::ZERO,
         }

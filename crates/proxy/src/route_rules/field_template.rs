@@ -130,6 +130,30 @@ impl FieldTemplate {
     pub(crate) fn write_location(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
         let from = out.len();
         self.write(source, out);
+        self.keep_host(from, out);
+    }
+
+    /// The same of a page that is told in its query what was asked for: it reads that whole, with all parameters of its own.
+    pub(crate) fn write_login(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
+        let (from, mut is_in_query, mut value) = (out.len(), false, Vec::new());
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => {
+                    is_in_query |= text.contains(&b'?');
+                    out.extend_from_slice(text);
+                }
+                Piece::Variable(variable) if is_in_query => {
+                    value.clear();
+                    variable.write(source, &mut value);
+                    write_encoded(&value, out);
+                }
+                Piece::Variable(variable) => variable.write(source, out),
+            }
+        }
+        self.keep_host(from, out);
+    }
+
+    fn keep_host(&self, from: usize, out: &mut Vec<u8>) {
         let text = match self.0.first() {
             Some(Piece::Text(text)) => &text[..],
             _ => b"",
@@ -266,6 +290,16 @@ fn argument<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let is_it = |pair: &&[u8]| pair.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest[0] == b'=');
     let pair = query.split(|&byte| byte == b'&').find(is_it)?;
     Some(pair.get(name.len() + 1..).unwrap_or_default())
+}
+
+/// As a value in a query: what could end it or mean something there is written in percent.
+fn write_encoded(value: &[u8], out: &mut Vec<u8>) {
+    for &byte in value {
+        match byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte) {
+            true => out.push(byte),
+            false => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+        }
+    }
 }
 
 #[cfg(test)]

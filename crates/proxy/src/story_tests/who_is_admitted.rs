@@ -13,6 +13,7 @@ fn service(copied: &[&str]) -> AuthRequest {
         target: "/verify".into(),
         copied: copied.iter().map(|name| (*name).into()).collect(),
         user: copied.first().map(|name| (*name).into()),
+        login: None,
         timeout: Duration::from_secs(5),
         known_for: Duration::ZERO,
     }
@@ -38,6 +39,29 @@ fn ok(user: &str) -> MockedAnswer {
 
 fn asked_with<'a>(reply: &'a Reply, at: usize, name: &str) -> Option<&'a str> {
     reply.asked[at].request.as_ref().and_then(|head| head.field(name))
+}
+
+/// As nginx's `error_page 401 = @login` with `return 302`. What was asked for is one parameter of the page, whatever is in it.
+#[test]
+fn who_has_to_log_in_is_led_to_the_page_for_it() {
+    let login = FieldTemplate::parse("https://id.test/login?back=$scheme://$host$request_uri").ok();
+    let story = with(guarded_by(AuthRequest { login, ..service(&[]) }));
+    let asks = answer(401, &["WWW-Authenticate: Basic", "Set-Cookie: state=1"], "who?");
+    story.origin([asks, answer(403, &[], "no"), answer(200, &[], ""), fresh(60, "page")]);
+    let led = story.get("/a?b=1&c=%20", &[]);
+    let there = "https://id.test/login?back=http://a.test/a%3Fb%3D1%26c%3D%2520";
+    assert_eq!((led.status(), led.field("location").as_str(), led.asked().len()), (302, there, 1));
+    assert_eq!((led.field("cache-control").as_str(), led.field("www-authenticate").as_str()), ("no-store", ""));
+    assert_eq!(led.verdict(), (CacheVerdict::Refused, "auth-request-refused"));
+    assert_eq!(
+        (story.get("/", &[]).status(), story.get("/", &[]).body()),
+        (403, "page"),
+        "no other answer leads there"
+    );
+    let own = FieldTemplate::parse("/login?back=$request_uri").ok();
+    let story = with(guarded_by(AuthRequest { login: own, ..service(&[]) }));
+    story.origin([answer(401, &[], "who?")]);
+    assert_eq!(story.get("//evil.test/", &[]).field("location"), "/login?back=//evil.test/");
 }
 
 #[test]

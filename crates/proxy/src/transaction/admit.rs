@@ -245,7 +245,7 @@ async fn ask(
     let status = answered.reply.head.status;
     match AuthAnswer::of(status) {
         AuthAnswer::Admitted => {}
-        AuthAnswer::Refused => return Err(refuse(tx, *answered)),
+        AuthAnswer::Refused => return Err(refuse(tx, service, *answered)),
         AuthAnswer::Unclear => {
             give_up(*answered);
             return Err(failed(tx, Synth::auth_failed(&format!("it answered {}", status.0))));
@@ -291,11 +291,19 @@ fn give_up(answered: Answered) {
 }
 
 /// The client is told what the service says, and nobody keeps that. In a page nobody would read it.
-fn refuse(tx: &mut Transaction, answered: Answered) -> Step {
+fn refuse(tx: &mut Transaction, service: &AuthRequest, answered: Answered) -> Step {
     tx.core.counters.auth_requests_refused.add(1);
     if tx.place_in_page.level > 0 {
         give_up(answered);
         return Step::Synth(Synth::not_admitted());
+    }
+    let came = tx.as_it_came().request();
+    let scheme = forwarded::client_scheme(came.scheme, tx.client.peer_is_trusted, came.fields);
+    let came = Request { scheme, ..came };
+    let source = TemplateSource::of(&came, &tx.client);
+    if let Some(location) = service.login_page(answered.reply.head.status, &source) {
+        give_up(answered);
+        return Step::Synth(Synth::to_login(location));
     }
     let Answered { mut fetch, reply } = answered;
     let mut head = reply.head;

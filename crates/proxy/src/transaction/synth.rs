@@ -349,6 +349,12 @@ impl Synth {
         )
     }
 
+    /// The service wants to know who it is, and here is where that becomes known.
+    pub(crate) fn to_login(location: Vec<u8>) -> Synth {
+        let text = "This is for who has logged in.";
+        Synth::open(302, Synth::NOT_ADMITTED, CacheVerdict::Refused, text).with_location(location)
+    }
+
     pub(crate) const NOT_ADMITTED: &str = "auth-request-refused";
 
     pub(crate) fn only_if_cached() -> Synth {

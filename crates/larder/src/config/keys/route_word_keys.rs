@@ -112,7 +112,7 @@ pub const WORDS: &[KeyDefinition] = &[
         .example("{ file = \"users\", realm = \"test site\" }"),
     key(V0_1, "auth_request", Either(&[Switch, Table]), "A service that is asked of each request whether it may come in; false: none. docs/routes.md")
         .without("nobody is asked")
-        .example("{ origin = \"site\", path = \"/verify\", copy = [\"X-User\"], user = \"X-User\", timeout = \"2s\", cache = \"10s\" }"),
+        .example("{ origin = \"site\", path = \"/verify\", copy = [\"X-User\"], user = \"X-User\", login = \"/login?back=$request_uri\", timeout = \"2s\", cache = \"10s\" }"),
     key(V0_1, "rate_limit", List(&Either(&[Text("REQUESTS/UNIT, such as \"10/s\" or \"100/m\""), Table])), "How often a client may ask; then 429. docs/routes.md")
         .without("as often as it likes")
         .example("{ requests = 100, per = \"1m\", burst = 20, key = \"$http_x_api_key\", status = 429 }"),
@@ -215,6 +215,14 @@ pub const AUTH_REQUEST: &[KeyDefinition] = &[
     key(V0_1, "user", Text("one of `copy`"), "Which of these is the user's name, for the access log.")
         .without("the log has no name")
         .example("\"X-User\""),
+    key(
+        V0_1,
+        "login",
+        URL,
+        "Where clients are led (302) of whom it says 401. A variable behind a `?` is written so that the page reads it whole.",
+    )
+    .without("they are told the 401")
+    .example("\"/login?back=$request_uri\""),
     key(V0_1, "timeout", Time(true), "From the question to the answer.")
         .by_default(|| literal::time(route_service::TIMEOUT)),
     key(
