@@ -56,6 +56,22 @@ pub fn parse_admin(text: &str) -> Result<AdminAddress, String> {
     }
 }
 
+/// The URL that somebody meant who left the scheme out, or said a port alone. `None`: nobody knows.
+pub fn meant_origin(text: &str) -> Option<String> {
+    if text.contains("://") {
+        return parse_origin(text).is_ok().then(|| text.to_owned());
+    }
+    let url = match is_port(text) {
+        true => format!("http://127.0.0.1:{}", text.trim_start_matches(':')),
+        false => format!("http://{text}"),
+    };
+    parse_origin(&url).is_ok().then_some(url)
+}
+
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':').unwrap_or(text).parse::<u16>().is_ok_and(|port| port > 0)
+}
+
 /// `http://host[:port]`, `https://host[:port]`, `h2://host[:port]` or `unix:/path`.
 pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     if let Some(path) = text.strip_prefix("unix:") {
@@ -65,8 +81,9 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
         };
     }
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(match Authority::parse(text.as_bytes(), Scheme::Http) {
-            Some(_) => format!("the scheme is missing: write http://{text}"),
+        return Err(match meant_origin(text) {
+            Some(url) if is_port(text) => format!("where is it? write {url} for this machine"),
+            Some(url) => format!("the scheme is missing: write {url}"),
             None => ORIGIN_FORM.to_owned(),
         });
     };
@@ -220,6 +237,9 @@ mod tests {
             ("http://", Err("not valid")),
             ("http://a:99999", Err("not valid")),
             ("", Err("an origin is http://")),
+            ("3000", Err("write http://127.0.0.1:3000 for")),
+            (":3000", Err("write http://127.0.0.1:3000 for")),
+            ("localhost", Err("write http://localhost")),
         ] {
             check(parse_origin(text), show_origin, text, expect);
         }

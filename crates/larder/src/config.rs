@@ -4,6 +4,7 @@
 //! level and how the parts refer to each other. Nothing is opened or resolved here: `larder check` runs the same code.
 
 mod acme_section;
+mod admin_section;
 mod advice;
 mod choices;
 mod complaint;
@@ -110,6 +111,9 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     for parent in &mut plan.settings.forward.parents {
         parent.login_file = parent.login_file.take().map(beside);
     }
+    plan.admin.token_file = plan.admin.token_file.map(beside);
+    admin_section::read_token_file(&mut plan.admin)
+        .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
     forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings)
         .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
     for route in &mut plan.settings.routes {
@@ -136,7 +140,7 @@ pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
     if !errors.is_empty() {
         return Err(toml_mistakes::complaints(text));
     }
-    let complaints = Complaints::with_advice(advice::for_key);
+    let complaints = Complaints::with_advice(advice::for_key, advice::for_table);
     let top = Section::top(document.get_ref(), 0..text.len(), &complaints);
     let plan = read_top(top);
     match complaints.into_sorted() {
@@ -201,7 +205,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
         sections::log(section, &mut plan);
     }
     if let Some(section) = top.section("admin") {
-        sections::admin(section, &mut plan);
+        admin_section::read(section, &mut plan);
     }
     if let Some(section) = top.section("resolver") {
         sections::resolver(section, &mut plan.settings.resolver);
@@ -219,7 +223,13 @@ pub fn is_server_name(name: &str) -> bool {
 pub const SERVER_NAME_FORM: &str = "a letter, then letters, digits, dots and hyphens, at most 64";
 
 fn server_name(node: section::Node<'_>) -> Result<String, Complaint> {
-    parsed(node, "server name", SERVER_NAME_FORM, |name| is_server_name(name).then(|| name.to_owned()))
+    let name = parsed(node, "server name", SERVER_NAME_FORM, |name| is_server_name(name).then(|| name.to_owned()));
+    // nginx's word for something else.
+    name.map_err(|complaint| {
+        complaint.suggest(
+            "it is larder's own name in Via and Cache-Status; the names of a site are host = [\"NAME\"] of its [[route]]",
+        )
+    })
 }
 
 fn workers(node: section::Node<'_>) -> Result<usize, Complaint> {

@@ -57,6 +57,8 @@ pub struct AdminPlan {
     pub asked_for: bool,
     /// What a client must present to change anything over TCP; without one only the UNIX socket may.
     pub token: Option<String>,
+    /// Where that is read from.
+    pub token_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +115,7 @@ impl Default for Plan {
                 address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
                 asked_for: false,
                 token: None,
+                token_file: None,
             },
             log: None,
             disks: Vec::new(),

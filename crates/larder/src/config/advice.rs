@@ -9,12 +9,60 @@ const PLACES_MAX: usize = 3;
 
 /// For `key` in the section of this path. `None`: nobody knows the word.
 pub fn for_key(path: &str, key: &str) -> Option<String> {
+    // What is one word here and another one where it came from is another one.
+    if key == "server_name" {
+        return foreign_words::as_statement(key).map(|advice| advice.write.to_owned());
+    }
+    if let Some(advice) = within_a_table(path, key) {
+        return Some(advice);
+    }
     let elsewhere = || places(path, key).map(|places| format!("`{key}` belongs in {places}"));
     let foreign = || {
         let advice = foreign_words::as_key(key)?;
         Some(format!("that is a word of {}: {}", advice.program, advice.write))
     };
     section(key).or_else(elsewhere).or_else(foreign)
+}
+
+/// What to write in place of a value that is no table: the example of its key, or a section with what it cannot do without.
+pub fn for_table(path: &str) -> Option<String> {
+    if path == "listen.tls" {
+        let files = "write tls = { cert = \"FILE\", key = \"FILE\" }";
+        return Some(format!("{files}, or tls = {{ acme = [\"NAME\"] }} and a section [acme]: docs/tls.md"));
+    }
+    // What [policy] says of all routes is defined as a word of one.
+    let path = path.strip_prefix("policy.").map_or(path.to_owned(), |key| format!("route.{key}"));
+    let of_parent = path.rsplit_once('.').and_then(|(parent, key)| keys::at(parent)?.key(key));
+    if let Some(key) = of_parent
+        && let Some(example) = key.example
+    {
+        return Some(format!("write {} = {example}", key.name));
+    }
+    let section = keys::at(&path)?;
+    let mut needed: Vec<_> = section.keys().filter(|key| key.is_required).collect();
+    // Of several groups each has its own.
+    if section.is_list && (needed.is_empty() || section.is_one_of_groups) {
+        return None;
+    }
+    if needed.is_empty() {
+        needed.extend(section.keys().next());
+    }
+    let lines: Vec<String> = needed.iter().map(|key| format!("{} = {}", key.name, key.shown())).collect();
+    Some(format!("write {} on a line of its own, and below it {}", section.header(), lines.join(" and ")))
+}
+
+/// Of tables whose keys are easily taken for those of a table within.
+fn within_a_table(path: &str, key: &str) -> Option<String> {
+    let table = path.rsplit('.').next()?;
+    match (table, key) {
+        ("request_headers" | "response_headers", _) if key.contains('-') || key.starts_with(char::is_uppercase) => {
+            Some(format!("write {table} = {{ set = {{ {key} = \"VALUE\" }} }}"))
+        }
+        ("basic_auth", "user" | "users" | "username" | "password") => {
+            Some("write basic_auth = \"FILE\"; htpasswd -B -c FILE NAME makes it".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// A section that is not one of this one's.

@@ -7,6 +7,8 @@ use proxy::settings::{
     BalanceKind, BalanceSettings, HashKey, OriginUrl, ProbeSettings, RetrySettings, StickyCookie, UrlShare,
 };
 
+use toml::de::DeValue;
+
 use super::choices::{RETRY_CAUSES, RETRY_METHODS, RetryCause};
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, is_text, parsed, text};
@@ -15,7 +17,10 @@ use crate::limits::{ORIGIN_RETRIES_MAX, ORIGIN_WEIGHT_MAX};
 
 /// A URL, and behind it ` weight=N` or ` backup`.
 pub fn url(node: Node<'_>) -> Result<(OriginUrl, UrlShare), Complaint> {
-    let written = text(node)?;
+    let written = text(node).map_err(|complaint| match node.get_ref() {
+        DeValue::Integer(port) => complaint.suggest(format!("write \"http://127.0.0.1:{}\"", port.as_str())),
+        _ => complaint,
+    })?;
     let (mut rest, mut share) = (written.trim_end(), UrlShare::default());
     while let Some((before, word)) = rest.rsplit_once(' ') {
         match word.strip_prefix("weight=") {

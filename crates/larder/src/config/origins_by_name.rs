@@ -5,6 +5,7 @@ use proxy::settings::OriginSettings;
 use super::complaint::Complaint;
 use super::nearest::nearest;
 use super::section::{Node, text};
+use crate::addresses::meant_origin;
 
 /// The place of the origin of this name.
 pub fn named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Complaint> {
@@ -14,7 +15,13 @@ pub fn named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Compla
             .following_from(&["origin"]);
         match nearest(written, origins.iter().map(|o| o.name.as_str())) {
             Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")),
-            None => complaint.suggest(format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]")),
+            None => complaint.suggest(match meant_origin(written) {
+                // A name of one label is as good a name of an origin.
+                Some(url) if written.contains([':', '.']) || written.parse::<u16>().is_ok() => {
+                    format!("write \"site\" here, and add [origin.site] with urls = [\"{url}\"]")
+                }
+                _ => format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]"),
+            }),
         }
     })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use proxy::settings::{FieldTemplate, OwnAnswer};
+use toml::de::DeValue;
 
 use super::complaint::Complaint;
 use super::route_fields;
@@ -28,6 +29,13 @@ pub fn read(section: &mut Section<'_>) -> Option<OwnAnswer> {
 /// `redirect = "URL"`, or `{ to, status }`.
 fn redirect(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("redirect")?;
+    if let Some(written) = number(node) {
+        let status = written.parse().ok().filter(|status| REDIRECTS.contains(status)).unwrap_or(MOVED);
+        let complaint = Complaint::new(node.span(), "`redirect` does not say where to", "a status alone");
+        let write = format!("write redirect = {{ to = \"https://www.example.org$request_uri\", status = {status} }}");
+        section.complaints().add(complaint.of_key("redirect").suggest(write));
+        return None;
+    }
     let (location, status) = if is_text(node) {
         (section.read("redirect", route_fields::location)?, MOVED)
     } else {
@@ -46,11 +54,25 @@ fn redirect(section: &mut Section<'_>) -> Option<OwnAnswer> {
     Some(OwnAnswer { status, location: Some(location), ..plain(None) })
 }
 
+/// As it is written.
+fn number<'a>(node: Node<'a>) -> Option<&'a str> {
+    match node.get_ref() {
+        DeValue::Integer(number) => Some(number.as_str()),
+        _ => None,
+    }
+}
+
 /// `respond = "TEXT"`, or `{ status, body, type }`.
 fn respond(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("respond")?;
     if is_text(node) {
         return section.read("respond", body).map(|body| plain(Some(body)));
+    }
+    if let Some(status) = number(node) {
+        let complaint = Complaint::new(node.span(), "`respond` is a text or a table", "a status alone");
+        let write = format!("write respond = {{ status = {status} }}");
+        section.complaints().add(complaint.of_key("respond").suggest(write));
+        return None;
     }
     let mut table = section.section("respond")?;
     let status = table.read("status", |node| {

@@ -28,18 +28,28 @@ pub struct Complaints {
     found: RefCell<Vec<Complaint>>,
     /// What to write in place of a key that is unknown in the section of a path.
     advice: Option<fn(&str, &str) -> Option<String>>,
+    /// What to write in place of a value that is no table, where the section of a path is.
+    table_advice: Option<fn(&str) -> Option<String>>,
     /// Every key that was asked for, by its section's path, and how: what the definitions are held against.
     #[cfg(test)]
     pub asked: RefCell<BTreeMap<(String, &'static str), AskedKey>>,
 }
 
 impl Complaints {
-    pub fn with_advice(advice: fn(&str, &str) -> Option<String>) -> Complaints {
-        Complaints { advice: Some(advice), ..Complaints::default() }
+    pub fn with_advice(
+        advice: fn(&str, &str) -> Option<String>,
+        table_advice: fn(&str) -> Option<String>,
+    ) -> Complaints {
+        Complaints { advice: Some(advice), table_advice: Some(table_advice), ..Complaints::default() }
     }
 
     pub fn add(&self, complaint: Complaint) {
         self.found.borrow_mut().push(complaint);
+    }
+
+    fn in_place_of_a_value(&self, path: &str, header: &str) -> String {
+        let written = self.table_advice.and_then(|advice| advice(path));
+        written.unwrap_or_else(|| format!("write {header} on a line of its own, and its keys below it"))
     }
 
     /// In the order of the file, without those that follow from another one.
@@ -195,11 +205,12 @@ impl<'a> Section<'a> {
                 let found = if matches!(other, DeValue::Table(_)) { "one table" } else { kind(other) };
                 let what = format!("`{key}` must be a list of tables, but this is {found}");
                 let complaint = Complaint::new(head(node), what, "begins here");
-                let write = match other {
-                    DeValue::Table(_) | DeValue::Array(_) => "with two brackets on each side",
-                    _ => "on a line of its own, with two brackets on each side, and its keys below it",
-                };
-                self.complaints.add(complaint.suggest(format!("write [[{key}]] {write}")));
+                self.complaints.add(complaint.suggest(match other {
+                    DeValue::Table(_) | DeValue::Array(_) => {
+                        format!("write [[{key}]] with two brackets on each side")
+                    }
+                    _ => self.complaints.in_place_of_a_value(&self.path_of(key), &format!("[[{key}]]")),
+                }));
                 Vec::new()
             }
         }
@@ -218,7 +229,7 @@ impl<'a> Section<'a> {
     fn within(&self, node: Node<'a>, label: String, key: &str) -> Option<Section<'a>> {
         match node.get_ref() {
             DeValue::Table(table) => {
-                let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+                let path = self.path_of(key);
                 let (span, complaints) = (node.span(), self.complaints);
                 Some(Section { label, path, table, span, known: Vec::new(), shared: Vec::new(), complaints })
             }
@@ -228,11 +239,15 @@ impl<'a> Section<'a> {
                 let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key(of);
                 self.complaints.add(match other {
                     DeValue::Array(_) => complaint.suggest(format!("write {label} with one bracket on each side")),
-                    _ => complaint.suggest(format!("write {label} on a line of its own, and its keys below it")),
+                    _ => complaint.suggest(self.complaints.in_place_of_a_value(&self.path_of(key), &label)),
                 });
                 None
             }
         }
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// Complains when a key that must be there is not, unless an unknown one looks like it and will be named.

@@ -11,13 +11,14 @@ use proxy::settings::{
 
 use super::choices::{EVICTIONS, LISTEN_MODES, LOG_FORMATS};
 use super::complaint::Complaint;
+use super::keys;
 use super::origin_balance;
 use super::route_words::{self, ForAll};
 use super::section::{
     Node, Section, choice, count, duration, host_field, is_text, network, parsed, path, size, switch, text, whole,
 };
 use crate::acme_plan::AcmeSettings;
-use crate::addresses::{parse_admin, parse_listen};
+use crate::addresses::{meant_origin, parse_listen};
 use crate::limits::DISK_SENDFILE_MIN;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, https_port_of, origin_with_defaults};
 use crate::tls_files::TlsFiles;
@@ -38,7 +39,7 @@ pub fn listeners(sections: Vec<Section<'_>>, acme: Option<&AcmeSettings>) -> Lis
     let (mut tls_files, mut ordered) = (Vec::new(), Vec::new());
     for mut section in sections {
         let address = section.read("address", |node| {
-            let written = text(node)?;
+            let written = address_text(node)?;
             let address = parse_listen(written)
                 .map_err(|why| Complaint::new(node.span(), format!("larder cannot listen on `{written}`"), why))?;
             // Port 0 is another one each time.
@@ -83,6 +84,16 @@ pub fn listeners(sections: Vec<Section<'_>>, acme: Option<&AcmeSettings>) -> Lis
     Listeners { settings: listeners, tls_files, ordered: sets }
 }
 
+/// An address. What is only a port needs one of two, and says which.
+pub fn address_text<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
+    text(node).map_err(|complaint| match as_written(node) {
+        Ok(port) => {
+            complaint.suggest(format!("write \"127.0.0.1:{port}\" for this machine only, \"*:{port}\" for all"))
+        }
+        Err(_) => complaint,
+    })
+}
+
 /// `None`: it redirects to the port of the first listener that speaks TLS.
 fn listen_mode(section: &mut Section<'_>) -> Option<ListenMode> {
     let mode = section.read("mode", |node| choice(node, &LISTEN_MODES)).unwrap_or(Some(ListenMode::Accelerate));
@@ -105,6 +116,15 @@ pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
     entries.sort_by_key(|(_, span, _)| span.start);
     let read = |(name, _, node): (&str, _, _)| {
         let label = format!("origin.{name}");
+        // `[origin]` itself has the keys of one.
+        let is_key = keys::at("origin.NAME").is_some_and(|section| section.key(name).is_some());
+        if is_key && !is_table(node) {
+            let complaint = Complaint::new(node.span(), format!("`{name}` is said of no origin"), "which one is it?");
+            let complaint =
+                complaint.of_key("origin").suggest("write [origin.site], or another name, in place of [origin]");
+            all.complaints().add(complaint);
+            return None;
+        }
         if is_text(node) {
             all.complaints().add(mere_address(node, &label, &label));
             return None;
@@ -118,7 +138,8 @@ pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
 fn mere_address(node: Node<'_>, label: &str, section: &str) -> Complaint {
     let what = format!("[{label}] must be a table, but this is a string");
     let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key("origin");
-    let url = text(node).unwrap_or("http://HOST:PORT");
+    let written = text(node).unwrap_or("http://HOST:PORT");
+    let url = meant_origin(written).unwrap_or_else(|| written.to_owned());
     complaint.suggest(format!("write [{section}] on a line of its own, and below it urls = [\"{url}\"]"))
 }
 
@@ -163,6 +184,10 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     }
     section.end();
     Some(origin)
+}
+
+fn is_table(node: Node<'_>) -> bool {
+    matches!(node.get_ref(), toml::de::DeValue::Table(_))
 }
 
 fn is_empty_list(node: Node<'_>) -> bool {
@@ -295,29 +320,6 @@ pub fn log(mut section: Section<'_>, plan: &mut Plan) {
         plan.settings.log_format = format;
     }
     section.require("path", "write path = \"/var/log/larder/access.log\", or path = \"-\" for standard output");
-    section.end();
-}
-
-/// `[admin]`
-pub fn admin(mut section: Section<'_>, plan: &mut Plan) {
-    let address = section.read("address", |node| {
-        let written = text(node)?;
-        parse_admin(written)
-            .map_err(|why| Complaint::new(node.span(), format!("`{written}` is no address for [admin]"), why))
-    });
-    if let Some(address) = address {
-        plan.admin.address = address;
-        plan.admin.asked_for = true;
-    }
-    plan.settings.debug = section.read("debug", switch).unwrap_or(false);
-    if let Some(networks) = section.read_list("details_to", network) {
-        plan.settings.details_to = networks;
-    }
-    plan.admin.token = section.read("token", |node| {
-        parsed(node, "token", "at least 16 printable characters without spaces", |token| {
-            (token.len() >= 16 && token.bytes().all(|b| b.is_ascii_graphic())).then(|| token.to_owned())
-        })
-    });
     section.end();
 }
 

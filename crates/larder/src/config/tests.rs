@@ -414,7 +414,7 @@ larder.toml:1:9: error: `route` must be a list of tables, but this is an integer
    |
  1 | route = 1
    |         ^ begins here
-   = help: write [[route]] on a line of its own, with two brackets on each side, and its keys below it
+   = help: write [[route]] on a line of its own, and its keys below it
 larder.toml:2:1: error: `listen` must be a list of tables, but this is one table
    |
  2 | [listen]

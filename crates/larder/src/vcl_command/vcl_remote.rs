@@ -304,6 +304,7 @@ fn whom(remote: &RemoteFlags) -> Result<(ListenAddress, Option<String>), String>
             address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
             asked_for: false,
             token: None,
+            token_file: None,
         },
         Some(path) => config::load(path).map_err(|error| error.show(false))?.admin,
     };

@@ -92,7 +92,7 @@ pub const LISTEN_TLS: &[KeyDefinition] = &[
         V0_1,
         "acme",
         List(&List(&Text("a host name"))),
-        "Names for which a certificate is ordered, by [acme]; a list of such lists is several certificates. Then there may be no `cert`.",
+        "Names for which a certificate is ordered from the authority of [acme]: [\"a\", \"b\"] is one certificate for both, [[\"a\"], [\"b\"]] is one for each. `cert` may be left out then.",
     )
     .without("nothing is ordered")
     .example("[\"example.org\", \"www.example.org\"]"),

@@ -93,6 +93,9 @@ pub const ADMIN: &[KeyDefinition] = &[
     )
     .without("only the UNIX socket may")
     .example("\"0123456789abcdef\""),
+    key(V0_1, "token_file", PATH, "A file with the token, for its owner and larder alone: whoever may read larder.toml reads `token`.")
+        .without("`token` is it, if there is one")
+        .example("\"/etc/larder/admin.token\""),
     key(
         V0_1,
         "details_to",

@@ -1,7 +1,7 @@
 //! One mistake, one message, at the line where it was made: each line of the sample is spoilt in each of the ways in which people
 //! spoil lines. And what is said to somebody who knows another program.
 
-use super::super::{FaultyFile, read, sample as sample_text};
+use super::super::{Complaint, FaultyFile, read, sample as sample_text};
 use super::check;
 
 /// The sample with its defaults and what its sections cannot do without, but for those that need files.
@@ -137,7 +137,7 @@ fn a_key_of_another_section_is_shown_the_way_home() {
     says("root = \"/srv\"\n", "`root` belongs in [[route]]");
     says("ttl = \"5m\"\n", "`ttl` belongs in [[route]], or for all routes in [policy]");
     says("origin = \"http://a\"\n", "write [origin.site] on a line of its own, and below it urls = [\"http://a\"]");
-    says("listen = \"*:80\"\n", "write [[listen]] on a line of its own, with two brackets on each side");
+    says("listen = \"*:80\"\n", "write [[listen]] on a line of its own, and below it address = \"127.0.0.1:8080\"");
     says("[memory]\nsize = \"1G\"\nnothing = 1\n", "the keys here are size, eviction\n");
     says("[policy]\nobject_bytes_max = \"1G\"\n", "`object_bytes_max` belongs in [limits]");
     says("[memory]\nworkers = 2\n", "`workers` belongs in the top level, above all sections");
@@ -166,6 +166,74 @@ fn words_of_other_programs_are_known() {
     says("[memory]\nmalloc = \"1G\"\n", "that is a word of Varnish");
     says("vcl 4.1;\n", "VCL stands in a file of its own");
     says("server_name a.test;\n", "write host = [\"NAME\"] in [[route]]");
+}
+
+/// What is wrong, what is said of it, and what somebody has then who did literally that.
+fn leads(wrong: &str, hint: &str, followed: &str) {
+    const SITE: &str = "[origin.a]\nurls = \"http://127.0.0.1:3000\"\n";
+    let complaints = read(&format!("{wrong}{SITE}")).expect_err(wrong);
+    let said =
+        |complaint: &Complaint| format!("{}; {}", complaint.label, complaint.suggestion.as_deref().unwrap_or(""));
+    let all: Vec<String> = complaints.iter().map(said).collect();
+    assert!(all.len() == 1 && all[0].contains(hint), "{wrong}: {all:?}");
+    let left = read(&format!("{followed}{SITE}")).err().unwrap_or_default();
+    assert!(left.is_empty(), "{followed}: {:?}", left.iter().map(said).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_said_leads_out_of_the_mistake() {
+    let listen = |line: &str| format!("[[listen]]\n{line}\n");
+    let route = |line: &str| format!("[[route]]\norigin = \"a\"\n{line}\n");
+    let alone = |line: &str| format!("[[route]]\n{line}\n");
+    let ports = "write \"127.0.0.1:8080\" for this machine only, \"*:8080\" for all";
+    leads(&listen("address = 8080"), ports, &listen("address = \"*:8080\""));
+    leads("listen = 8080\n", "and below it address = \"127.0.0.1:8080\"", &listen("address = \"127.0.0.1:8080\""));
+    leads("[admin]\naddress = 8080\n", ports, "[admin]\naddress = \"127.0.0.1:8080\"\n");
+    let tls = "address = \"*:443\"\ntls = { acme = [\"a.test\"] }\n[acme]\nterms_agreed = true";
+    leads(&listen("address = \"*:443\"\ntls = true"), "tls = { acme = [\"NAME\"] } and a section [acme]", &listen(tls));
+    let to = "redirect = { to = \"https://www.example.org$request_uri\", status = 302 }";
+    leads(&alone("redirect = 302"), to, &alone(to));
+    leads(&alone("respond = 404"), "write respond = { status = 404 }", &alone("respond = { status = 404 }"));
+    let body = "maintenance = { body = \"Back at noon.\", type = \"text/plain\", retry_after = \"1h\", allow = [\"192.0.2.0/24\"] }";
+    leads(&route("maintenance = \"soon\""), body, &route(body));
+    let hosts = "host = [\"a.test\", \"b.test\"]";
+    leads(&route("server_name = \"a.test\""), "write host = [\"NAME\"] in [[route]]", &route(hosts));
+    leads("server_name = \"a.test b.test\"\n", "host = [\"NAME\"] of its [[route]]", &route(hosts));
+    leads("server_name = [\"a.test\", \"b.test\"]\n", "host = [\"NAME\"] of its [[route]]", &route(hosts));
+    let set = "request_headers = { set = { X-Site = \"VALUE\" } }";
+    leads(&route("request_headers = { X-Site = \"VALUE\" }"), set, &route(set));
+    leads(
+        "memory = \"512MiB\"\n",
+        "write [memory] on a line of its own, and below it size = \"256MiB\"",
+        "[memory]\nsize = \"256MiB\"\n",
+    );
+    leads(
+        "log = \"/var/log/a\"\n",
+        "write [log] on a line of its own, and below it path = ",
+        "[log]\npath = \"/var/log/a\"\n",
+    );
+}
+
+#[test]
+fn an_origin_that_is_said_shortly_is_written_out() {
+    let origin = |urls: &str| format!("[origin.b]\nurls = {urls}\n[[route]]\norigin = \"a\"\n");
+    let url = "http://127.0.0.1:3000";
+    leads(&origin("3000"), &format!("write \"{url}\""), &origin(&format!("\"{url}\"")));
+    for short in ["3000", ":3000"] {
+        leads(
+            &origin(&format!("\"{short}\"")),
+            &format!("write {url} for this machine"),
+            &origin(&format!("\"{url}\"")),
+        );
+    }
+    leads(&origin("\"localhost:3000\""), "write http://localhost:3000", &origin("\"http://localhost:3000\""));
+    for named in ["http://127.0.0.1:3000", "127.0.0.1:3000", "3000"] {
+        let hint = format!("write \"site\" here, and add [origin.site] with urls = [\"{url}\"]");
+        let followed = format!("[[route]]\norigin = \"site\"\n[origin.site]\nurls = [\"{url}\"]\n");
+        leads(&format!("[[route]]\norigin = \"{named}\"\n"), &hint, &followed);
+    }
+    says("origin = \"127.0.0.1:3000\"\n", "below it urls = [\"http://127.0.0.1:3000\"]");
+    says("[origin]\nurls = \"http://127.0.0.1:3000\"\n", "write [origin.site], or another name, in place of [origin]");
 }
 
 #[test]

@@ -116,7 +116,8 @@ fn the_sample_has_no_key_that_is_not_read() {
             "copies would go where the requests go",
             "`mirror` says nothing beside a VCL, which decides by itself what is asked for",
             "/dev/null: there is no certificate in it",
-            "[compress] says nothing beside a VCL, which decides by itself what is compressed"
+            "[compress] says nothing beside a VCL, which decides by itself what is compressed",
+            "there is a token and a file with one"
         ]
     );
 }

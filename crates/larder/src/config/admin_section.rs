@@ -1,0 +1,80 @@
+//! `[admin]`: where metrics, status and commands are, and who may change anything.
+
+use super::complaint::Complaint;
+use super::section::{Section, network, parsed, path, switch};
+use super::sections::address_text;
+use crate::addresses::parse_admin;
+use crate::bounded_file;
+use crate::limits::TOKEN_FILE_BYTES_MAX;
+use crate::plan::{AdminPlan, Plan};
+
+const TOKEN_FORM: &str = "at least 16 printable characters without spaces";
+
+pub fn read(mut section: Section<'_>, plan: &mut Plan) {
+    let address = section.read("address", |node| {
+        let written = address_text(node)?;
+        parse_admin(written)
+            .map_err(|why| Complaint::new(node.span(), format!("`{written}` is no address for [admin]"), why))
+    });
+    if let Some(address) = address {
+        plan.admin.address = address;
+        plan.admin.asked_for = true;
+    }
+    plan.settings.debug = section.read("debug", switch).unwrap_or(false);
+    if let Some(networks) = section.read_list("details_to", network) {
+        plan.settings.details_to = networks;
+    }
+    plan.admin.token = section.read("token", |node| parsed(node, "token", TOKEN_FORM, token));
+    plan.admin.token_file = section.read("token_file", |node| parsed(node, "file", "a path", path));
+    if plan.admin.token.is_some() && plan.admin.token_file.is_some() {
+        let complaint = Complaint::new(section.span(), "there is a token and a file with one", "which of them counts?");
+        section.complaints().add(complaint.suggest("leave token out: whoever reads this file reads it"));
+    }
+    section.end();
+}
+
+/// The token that lies in a file of its own. It is on one line, and may have a line end behind it.
+pub fn read_token_file(admin: &mut AdminPlan) -> Result<(), String> {
+    let Some(file) = &admin.token_file else { return Ok(()) };
+    let why = |why: String| format!("token_file of [admin]: {}: {why}", file.display());
+    let text = bounded_file::read_text(file, TOKEN_FILE_BYTES_MAX).map_err(|error| why(error.to_string()))?;
+    let found = token(text.trim_end()).ok_or_else(|| why(format!("a token is {TOKEN_FORM}")))?;
+    admin.token = Some(found);
+    Ok(())
+}
+
+fn token(written: &str) -> Option<String> {
+    (written.len() >= 16 && written.bytes().all(|b| b.is_ascii_graphic())).then(|| written.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{ConfigError, load, read};
+
+    fn loaded(folder: &Path, token: &str) -> Result<Option<String>, String> {
+        std::fs::write(folder.join("larder.toml"), "[admin]\ntoken_file = \"admin.token\"\n").unwrap();
+        std::fs::write(folder.join("admin.token"), token).unwrap();
+        let plan = load(&folder.join("larder.toml")).map_err(|error: ConfigError| error.show(false))?;
+        Ok(plan.admin.token)
+    }
+
+    #[test]
+    fn a_token_may_lie_in_a_file_beside_the_config() {
+        let folder = std::env::temp_dir().join(format!("larder-token-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert_eq!(loaded(&folder, "0123456789abcdef\n"), Ok(Some("0123456789abcdef".to_owned())));
+        for wrong in ["short\n", "", "0123456789abcdef 0123456789abcdef"] {
+            let said = loaded(&folder, wrong).unwrap_err();
+            assert!(said.contains("token_file of [admin]") && said.contains("at least 16"), "{said}");
+            assert!(!said.contains("0123"), "{said}");
+        }
+        std::fs::remove_file(folder.join("admin.token")).unwrap();
+        let said = load(&folder.join("larder.toml")).unwrap_err().show(false);
+        assert!(said.contains("admin.token: No such file"), "{said}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        let both = read("[admin]\ntoken = \"0123456789abcdef\"\ntoken_file = \"a\"\n").unwrap_err();
+        assert_eq!(both[0].what, "there is a token and a file with one");
+    }
+}
