@@ -16,6 +16,7 @@ mod core_dumps;
 mod demo;
 mod edge_report;
 mod expiry_watch;
+mod fit_connections;
 mod flag_settings;
 mod flags;
 mod hsts;

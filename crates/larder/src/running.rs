@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use cache::Disk;
 use parking_lot::Mutex;
-use proxy::memcached_gateway::connections_of_core_max;
-use proxy::settings::{ListenAddress, ListenMode, RouteSettings, RouteTarget};
+use proxy::settings::{ListenAddress, RouteSettings, RouteTarget};
 use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
 use proxy::{Moment, wall_now_ms};
 use tls::Certificate;
@@ -22,10 +21,11 @@ use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
 use crate::core_dumps;
 use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
+use crate::fit_connections;
 use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::name_check;
-use crate::open_files::{connections_and_tunnels_that_fit, connections_that_fit, files_beside, raise_limit};
+use crate::open_files::raise_limit;
 use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
 use crate::quantities::show_size;
@@ -71,7 +71,7 @@ impl Running {
         let started = Moment::now();
         let files_max = raise_limit();
         core_dumps::allow(plan.core_dumps);
-        fit_connections(&mut plan, files_max);
+        fit_connections::fit(&mut plan, files_max).iter().for_each(|why| say!("warning: {why}"));
         warn_of_memory(&plan);
         warn_of_plan(&plan);
         let machine = Arc::new(Machine { records: records.clone(), ..Machine::default() });
@@ -152,7 +152,7 @@ impl Running {
 
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
     pub fn reload(&mut self, mut plan: Plan) -> Result<(), String> {
-        fit_connections(&mut plan, self.files_max);
+        fit_connections::fit(&mut plan, self.files_max).iter().for_each(|why| say!("warning: {why}"));
         // A program that is loaded looks names up by them; refused, they are what they were.
         let former_hosts = std::mem::replace(&mut *self.machine.hosts.lock(), plan.settings.resolver.hosts.clone());
         let reloaded = load_file(&plan, &self.free_name()).and_then(|vcl| {
@@ -357,38 +357,6 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
             say!("warning: {sentence}; larder goes on without it");
             Ok(None)
         }
-    }
-}
-
-/// A limit of connections that the files do not allow would end in refused connections at the worst moment, and so would
-/// one of tunnels.
-fn fit_connections(plan: &mut Plan, files_max: Option<u64>) {
-    let asked = plan.settings.limits.connections_max;
-    let of_roots = if plan.settings.roots.is_empty() { 0 } else { plan.settings.limits.open_files_max };
-    let of_memcached = connections_of_core_max(&plan.settings.memcached).saturating_mul(plan.workers_count());
-    let kept_open_max = of_roots.saturating_add(of_memcached);
-    let files_left = files_beside(kept_open_max, files_max);
-    let files = files_max.unwrap_or_default();
-    let limits = &mut plan.settings.limits;
-    if !plan.settings.listeners.iter().any(|listener| listener.mode == ListenMode::Forward) {
-        let fit = connections_that_fit(asked, files_left);
-        if fit < asked {
-            say!(
-                "warning: limits.connections_max is {asked}, but only {files} files may be open at once (ulimit -n): \
-                 {fit} connections are served"
-            );
-            limits.connections_max = fit;
-        }
-        return;
-    }
-    let (fit, tunnels) = connections_and_tunnels_that_fit((asked, limits.tunnels_max), files_left);
-    if (fit, tunnels) != (asked, limits.tunnels_max) {
-        say!(
-            "warning: limits.connections_max is {asked} and limits.tunnels_max {}, but only {files} files may be open at \
-             once (ulimit -n), of which a tunnel holds two: {fit} connections are served, and {tunnels} of them may be tunnels",
-            limits.tunnels_max
-        );
-        (limits.connections_max, limits.tunnels_max) = (fit, tunnels);
     }
 }
 
