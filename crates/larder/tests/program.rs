@@ -180,6 +180,8 @@ mod tls_site;
 mod tls_stapling;
 #[path = "program/told_origin.rs"]
 mod told_origin;
+#[path = "program/unit_file.rs"]
+mod unit_file;
 #[path = "program/vcl_operations.rs"]
 mod vcl_operations;
 #[path = "program/vcl_tools.rs"]
