@@ -19,6 +19,7 @@ const WRONG_FLAGS: u8 = 2;
 
 pub fn init(flags: &InitFlags) -> ExitCode {
     let mut answers = flags.clone();
+    answers.root = answers.root.as_deref().map(at_home);
     if answers.origins.is_empty() && answers.root.is_none() {
         if !io::stdin().is_terminal() {
             say!(
@@ -52,8 +53,11 @@ fn ask(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl Write) ->
     })?;
     of_what_kind(answers, from, to)?;
     if answers.hosts.is_empty() {
-        let hosts = "2. Which host names does it have? With blanks between them; nothing for any: ";
-        answers.hosts = question(from, to, hosts, |written| written.split_whitespace().map(parse_host).collect())?;
+        let hosts = "2. Which host names does it have? With blanks or commas between them; nothing for any: ";
+        answers.hosts = question(from, to, hosts, |written| {
+            let names = written.split(|c: char| c == ',' || c.is_whitespace()).filter(|name| !name.is_empty());
+            names.map(parse_host).collect()
+        })?;
         if !answers.hosts.is_empty() && answers.cert.is_none() && answers.acme_email.is_none() {
             let https = format!(
                 "   HTTPS? An e-mail address has certificates ordered from Let's Encrypt, to whose terms you agree\n   \
@@ -99,7 +103,7 @@ fn certificates(written: &str, answers: &mut InitFlags) -> Result<(), String> {
     match written {
         "" => {}
         address if is_email(address) => answers.acme_email = Some(address.to_owned()),
-        file if Path::new(file).is_file() => answers.cert = Some(file.into()),
+        file if at_home(Path::new(file)).is_file() => answers.cert = Some(at_home(Path::new(file))),
         _ => return Err("that is neither an e-mail address nor a file".to_owned()),
     }
     Ok(())
@@ -145,8 +149,9 @@ impl Behind {
         if let Ok(port) = written.parse::<u16>() {
             return parse_origin(&format!("http://127.0.0.1:{port}")).map(Behind::Origin);
         }
-        if Path::new(written).is_dir() {
-            return Ok(Behind::Root(written.into()));
+        let folder = at_home(Path::new(written));
+        if folder.is_dir() {
+            return Ok(Behind::Root(folder));
         }
         if written.starts_with(['/', '.', '~']) {
             return Err(format!("{written} is no directory"));
@@ -155,7 +160,24 @@ impl Behind {
     }
 }
 
+/// No shell has written `~/` out where it stands behind a question, or in quotes.
+fn at_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+/// What of the answers is not there.
+fn absent(answers: &InitFlags) -> Option<String> {
+    let root = answers.root.as_deref().filter(|root| !root.is_dir())?;
+    Some(format!("nothing is written: {} is no directory (--root)", root.display()))
+}
+
 fn write(answers: &InitFlags) -> Result<(), String> {
+    if let Some(why) = absent(answers) {
+        return Err(why);
+    }
     let text = init_text::text(answers);
     if let Err(complaints) = config::read(&text) {
         let name = answers.output.display().to_string();
@@ -197,6 +219,19 @@ mod tests {
         assert_eq!(Behind::parse("/nowhere/at/all"), Err("/nowhere/at/all is no directory".to_owned()));
         assert!(Behind::parse("ftp://a").unwrap_err().contains("no scheme larder speaks"));
         assert!(Behind::parse("").is_err() && Behind::parse("a b").is_err());
+    }
+
+    #[test]
+    fn names_may_have_commas_between_them_and_a_home_is_found() {
+        let hosts = |written: &str| answered(&format!("3000\n\n{written}\n\n\n")).0.unwrap().hosts;
+        assert_eq!(hosts("a.test, www.a.test,b.test"), ["a.test", "www.a.test", "b.test"]);
+        assert_eq!(hosts("a.test www.a.test"), ["a.test", "www.a.test"]);
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        assert_eq!(at_home(Path::new("~/")), home.clone().unwrap_or_else(|| "~/".into()));
+        assert_eq!(at_home(Path::new("~/a/b")), home.map_or("~/a/b".into(), |home| home.join("a/b")));
+        assert_eq!(at_home(Path::new("/a/~/b")), PathBuf::from("/a/~/b"));
+        let absent_root = InitFlags { root: Some("/nowhere/at/all".into()), ..InitFlags::default() };
+        assert!(write(&absent_root).unwrap_err().contains("/nowhere/at/all is no directory"));
     }
 
     /// With these lines as answers.

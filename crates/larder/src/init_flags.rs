@@ -29,8 +29,8 @@ pub struct InitFlags {
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(presets::names()))]
     pub preset: Option<String>,
 
-    /// Answer for this host name alone; repeatable [default: any]
-    #[arg(long = "host", value_name = "NAME", value_parser = parse_host)]
+    /// Answer for this host name alone; repeatable, or several with commas [default: any]
+    #[arg(long = "host", value_name = "NAME", value_delimiter = ',', value_parser = parse_host)]
     pub hosts: Vec<String>,
 
     /// Speak HTTPS, with certificates for --host from Let's Encrypt, to whose terms you agree by this; it may write to this address
