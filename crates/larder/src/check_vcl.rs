@@ -44,7 +44,7 @@ pub fn is_vcl(path: &Path) -> bool {
 const FIRST_WORD_BYTES_MAX: u64 = 64 << 10;
 
 /// Is the first word, behind blanks and comments as VCL has them, one that begins a VCL and no TOML?
-fn begins_as_vcl(text: &[u8]) -> bool {
+pub fn begins_as_vcl(text: &[u8]) -> bool {
     let mut rest = text.trim_ascii_start();
     loop {
         let ending: &[u8] = match rest {

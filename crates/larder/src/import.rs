@@ -1,5 +1,5 @@
-//! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. What is
-//! nginx's goes to `import_nginx.rs`, what is HAProxy's to `import_haproxy.rs`, what is squid's to `import_squid.rs`, and what is
+//! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. Whose file it is
+//! says `import_kind.rs`; nginx's goes to `import_nginx.rs`, HAProxy's to `import_haproxy.rs`, squid's to `import_squid.rs`, and
 //! Caddy's to `import_caddy.rs`.
 //!
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
@@ -38,6 +38,7 @@ mod import_caddy;
 mod import_findings;
 mod import_flags;
 mod import_haproxy;
+mod import_kind;
 mod import_nginx;
 mod import_squid;
 mod imported_fields;
@@ -81,27 +82,31 @@ use vcl::old_vcl::{Dialect, Translated, is_present_vcl, translate};
 use vcl::{Checked, Code, Diagnostic, IncludeRequest, Included, Includes, Severity, Sources};
 
 pub use import_flags::ImportFlags;
+use import_kind::ImportKind;
 
 use crate::check_vcl::{Disk, diagnostic_row, read_vcl};
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
-    if let Some(code) = import_caddy::import(flags) {
-        return code;
+    let said = flags.kind.or(flags.from.map(|_| ImportKind::Vcl));
+    match said.map_or_else(|| ImportKind::of(&flags.file), Ok) {
+        Ok(ImportKind::Nginx) => import_nginx::import(flags),
+        Ok(ImportKind::Haproxy) => import_haproxy::import(flags),
+        Ok(ImportKind::Caddy) => import_caddy::import(flags),
+        Ok(ImportKind::Squid) => import_squid::import(flags),
+        Ok(ImportKind::Vcl) => import_vcl(flags),
+        Err(why) => fail(flags, &why),
     }
-    if let Ok(bytes) = read_vcl(&flags.file)
-        && let Some(code) = import_nginx::import(flags, &bytes)
-            .or_else(|| import_haproxy::import(flags, &bytes))
-            .or_else(|| import_squid::import(flags, &bytes))
-    {
-        return code;
-    }
-    let done = run(flags);
-    let (import, written) = match done {
+}
+
+fn fail(flags: &ImportFlags, why: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{}: error: {why}", flags.file.display());
+    ExitCode::FAILURE
+}
+
+fn import_vcl(flags: &ImportFlags) -> ExitCode {
+    let (import, written) = match run(flags) {
         Ok(done) => done,
-        Err(why) => {
-            let _ = writeln!(std::io::stderr(), "{}: error: {why}", flags.file.display());
-            return ExitCode::FAILURE;
-        }
+        Err(why) => return fail(flags, &why),
     };
     // A closed pipe must not end this with a panic: the exit code still tells.
     if flags.json {

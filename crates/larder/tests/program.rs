@@ -80,6 +80,8 @@ mod http2_nginx;
 mod http2_origins;
 #[path = "program/http2_site.rs"]
 mod http2_site;
+#[path = "program/import_command.rs"]
+mod import_command;
 #[path = "program/imported_beside.rs"]
 mod imported_beside;
 #[path = "program/imported_caddy.rs"]

@@ -39,6 +39,35 @@ pub fn is_caddyfile(file: &Path) -> bool {
     name == "caddyfile" || name.starts_with("caddyfile.") || name.ends_with(".caddyfile")
 }
 
+/// What only Caddy's files begin lines with.
+const TELLING: [&str; 14] = [
+    "reverse_proxy",
+    "file_server",
+    "php_fastcgi",
+    "forward_auth",
+    "basic_auth",
+    "basicauth",
+    "handle",
+    "handle_path",
+    "handle_errors",
+    "handle_response",
+    "redir",
+    "respond",
+    "encode",
+    "header_up",
+];
+
+/// Does this text look like a Caddyfile?
+pub fn is_caddy(text: &str) -> bool {
+    text.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        // nginx ends its lines, and TOML has values.
+        TELLING.contains(&words.next().unwrap_or_default())
+            && !line.trim_end().ends_with(';')
+            && words.next() != Some("=")
+    })
+}
+
 /// Reads a file and what it imports. Relative names begin where the file lies that has them.
 pub fn read(file: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<CaddyFile, String> {
     let mut reader = FileReader { variable, snippets: BTreeMap::new(), count: 0 };

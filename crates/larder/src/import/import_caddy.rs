@@ -43,11 +43,7 @@ const OF_THE_PROCESS: [&str; 13] = [
     "metrics",
 ];
 
-/// A file that is Caddy's by its name; `None`: it is something else.
-pub fn import(flags: &ImportFlags) -> Option<ExitCode> {
-    if !flags.caddy && !caddy_file::is_caddyfile(&flags.file) {
-        return None;
-    }
+pub fn import(flags: &ImportFlags) -> ExitCode {
     let variable = |name: &str| std::env::var(name).ok();
     let done = caddy_file::read(&flags.file, &variable).and_then(|read| {
         let carried = |asks_fields: bool| {
@@ -65,7 +61,7 @@ pub fn import(flags: &ImportFlags) -> Option<ExitCode> {
         import.users.write()?;
         Ok((import.findings, text))
     });
-    Some(import_findings::finish(flags, done))
+    import_findings::finish(flags, done)
 }
 
 /// The walk over a configuration, and what came of it so far.

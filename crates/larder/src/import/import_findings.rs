@@ -51,20 +51,54 @@ fn add(remarks: &mut Vec<Remark>, directive: &Directive, why: &'static str) {
 const MARK: &str = "…";
 /// Words that are a secret's name, with `=` and the secret behind them.
 const SECRETS: [&str; 6] = ["login", "password", "passwd", "secret", "token", "key"];
+/// A name with one of these in it (`db_password`, `AuthToken`) is a secret's, wherever it stands.
+const SECRET_PARTS: [&str; 9] =
+    ["password", "passwd", "passphrase", "secret", "token", "apikey", "api_key", "api-key", "credential"];
+/// But for these.
+const NO_SECRETS: [&str; 1] = ["server_tokens"];
+/// How hashes of passwords begin.
+const HASHES: [&str; 9] = ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$apr1$", "$argon2", "{SHA"];
 
 /// A directive as it is written, with a mark in the place of passwords: what is said goes to terminals, logs and tickets.
 fn shown(directive: &Directive) -> String {
     let mut shown = directive.clone();
     for word in &mut shown.arguments {
-        let name = word.split_once('=').map(|(name, _)| name.to_owned());
-        if let Some(name) = name.filter(|name| SECRETS.contains(&name.to_lowercase().as_str())) {
-            *word = format!("{name}={MARK}");
-        }
+        *word = shown_word(word);
     }
-    if let Some(at) = secret_from(directive).filter(|at| *at < shown.arguments.len()) {
+    let from = match is_secret_name(&directive.name) {
+        true => Some(0),
+        false => directive.arguments.iter().position(|word| is_secret_name(word)).map(|at| at + 1),
+    };
+    if let Some(at) = from.into_iter().chain(secret_from(directive)).min().filter(|at| *at < shown.arguments.len()) {
         shown.arguments.splice(at.., [MARK.to_owned()]);
     }
     shown.text()
+}
+
+/// Is it what a secret is called, and no path or variable of such a name?
+fn is_secret_name(word: &str) -> bool {
+    let word = word.trim_end_matches([':', '=']).to_lowercase();
+    word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+        && SECRET_PARTS.iter().any(|part| word.contains(part))
+        && !NO_SECRETS.contains(&word.as_str())
+}
+
+/// Without the value of a secret's name, a hash of a password, or what stands before the host of a URL.
+fn shown_word(word: &str) -> String {
+    let is_one = |name: &str| SECRETS.contains(&name.to_lowercase().as_str()) || is_secret_name(name);
+    if let Some((name, _)) = word.split_once('=').filter(|(name, _)| is_one(name)) {
+        return format!("{name}={MARK}");
+    }
+    if let Some(at) = HASHES.iter().filter_map(|hash| word.find(hash)).min() {
+        return format!("{}{MARK}", &word[..at]);
+    }
+    if let Some((scheme, rest)) = word.split_once("://")
+        && let Some((_, behind)) = rest.split('/').next().and_then(|authority| authority.rsplit_once('@'))
+    {
+        let path = rest.find('/').map_or("", |at| &rest[at..]);
+        return format!("{scheme}://{MARK}@{behind}{path}");
+    }
+    word.to_owned()
 }
 
 /// The first of its words that may be a secret, or an option with one.
@@ -103,12 +137,36 @@ pub fn quoted(text: &str) -> String {
     out + "\""
 }
 
+const NO_LISTENER: &str = "nobody listens: none of its addresses is carried over, or it names none; larder takes the new file \
+    when its [[listen]] has an address";
+
+fn has_listener(text: &str) -> bool {
+    text.lines().any(|line| line == "[[listen]]")
+}
+
+/// Without a `[[listen]]` larder serves at an address of its own, which the old file has not named. So there is one that waits for its
+/// address, and until then the file is refused. It comes before all other sections.
+fn with_unnamed_listener(text: &str) -> String {
+    const UNNAMED: &str = "[[listen]]\n# Nobody listens yet: write here where larder is to serve what stands below, and take the sign off.\n\
+        # address = \"*:80\"\n";
+    match text.lines().find(|line| line.starts_with('[')).and_then(|first| text.find(&format!("\n{first}"))) {
+        Some(at) => format!("{}\n{UNNAMED}{}", &text[..at], &text[at..]),
+        None => format!("{text}\n{UNNAMED}"),
+    }
+}
+
 /// Gives away what was made, if larder takes it. The exit code is 0 only when nothing was left.
 pub fn finish(flags: &ImportFlags, done: Result<(Findings, String), String>) -> ExitCode {
     let done = done.and_then(|(findings, text)| {
         if let Err(complaints) = crate::config::read(&text) {
             let said: Vec<&str> = complaints.iter().map(|complaint| complaint.what.as_str()).collect();
             return Err(format!("what came of it is no good config: {}", said.join("; ")));
+        }
+        let (mut findings, mut text) = (findings, text);
+        if !has_listener(&text) {
+            let place = Place { file: flags.file.clone(), line: 1 };
+            findings.left.push(Remark { place, what: "addresses".to_owned(), why: NO_LISTENER });
+            text = with_unnamed_listener(&text);
         }
         write(flags, &findings, &text).map(|()| findings)
     });
@@ -200,6 +258,31 @@ mod tests {
     }
 
     #[test]
+    fn no_word_that_looks_like_a_secret_is_said() {
+        check("basic_auth_user ann $2a$14$abc more", "basic_auth_user ann … more");
+        check("ann $2y$10$abcdef", "ann …");
+        check("AuthToken secret", "AuthToken …");
+        check("auth_token secret", "auth_token …");
+        check("x-api-token: secret", "x-api-token: …");
+        check("proxy_pass http://ann:secret@app.test/path", "proxy_pass http://…@app.test/path");
+        check("requirepass_options db.password=secret b", "requirepass_options db.password=… b");
+        check("option password secret more", "option password …");
+        check("listen_user ann:{SHA}abc", "listen_user ann:…");
+    }
+
+    #[test]
+    fn a_file_without_a_listener_waits_for_one() {
+        for text in ["# Made\n", "# Made\nworkers = 2\n\n[[route]]\npath = \"/\"\nclosed = true\n\n[limits]\n"] {
+            assert!(!has_listener(text));
+            let waits = with_unnamed_listener(text);
+            let complaints = crate::config::read(&waits).expect_err(&waits);
+            assert_eq!((complaints.len(), complaints[0].what.as_str()), (1, "`address` is missing"), "{waits}");
+            let named = waits.replace("# address", "address");
+            assert!(has_listener(&named) && crate::config::read(&named).is_ok(), "{named}");
+        }
+    }
+
+    #[test]
     fn what_is_no_secret_is_said() {
         for plain in [
             "http_access deny slow",
@@ -210,6 +293,10 @@ mod tests {
             "set $item $arg_key",
             "proxy_pass https://app",
             "location /private/",
+            "location /forgotten-password",
+            "server_tokens off",
+            "hash $cookie_token consistent",
+            "proxy_pass http://app.test/a@b",
             "cache_peer p.test sibling 3128 3130",
         ] {
             check(plain, plain);

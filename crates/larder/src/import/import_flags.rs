@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::import::import_kind::ImportKind;
+
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
     /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, haproxy.cfg, Caddyfile or squid.conf, of
@@ -28,9 +30,9 @@ pub struct ImportFlags {
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<PathBuf>,
 
-    /// The file is a Caddyfile, whatever its name [default: by its name]
-    #[arg(long)]
-    pub caddy: bool,
+    /// Whose configuration the file is [default: by its name, else by what it holds]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub kind: Option<ImportKind>,
 
     /// Print the new text and the notes as JSON
     #[arg(long)]

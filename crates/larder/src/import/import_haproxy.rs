@@ -24,11 +24,7 @@ use crate::import::import_flags::ImportFlags;
 use crate::import::imported_toml::STORED_BY_WORD_ALONE;
 use crate::import::nginx_conf::Directive;
 
-/// A file that is HAProxy's; `None`: it is something else.
-pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
-    if !haproxy_conf::is_haproxy(&String::from_utf8_lossy(bytes)) {
-        return None;
-    }
+pub fn import(flags: &ImportFlags) -> ExitCode {
     let done = haproxy_conf::read(&flags.file).and_then(|sections| {
         let mut import = HaproxyImport::of(sections, &flags.file);
         import.carry()?;
@@ -36,7 +32,7 @@ pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
         let text = import.text(&flags.file);
         Ok((import.findings, text))
     });
-    Some(import_findings::finish(flags, done))
+    import_findings::finish(flags, done)
 }
 
 /// The import of one file, and what came of it so far.

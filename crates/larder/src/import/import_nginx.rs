@@ -5,6 +5,7 @@
 //! `nginx_tree.rs`, and made into routes by `nginx_routes.rs`; what each level says and the ones inside inherit is in
 //! `nginx_level.rs` and what it is made of. Here is the walk over servers, and what holds for all of them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +17,7 @@ use crate::import::nginx_conf::{self, Directive};
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
 use crate::import::nginx_limits::LimitZones;
-use crate::import::nginx_listens::{InTheClear, Listens, ServerListens};
+use crate::import::nginx_listens::{self, InTheClear, Listens, ServerListens};
 use crate::import::nginx_maps::{self, Maps};
 use crate::import::nginx_memcached::Upstreams;
 use crate::import::nginx_order::Matcher;
@@ -55,11 +56,7 @@ const OF_VARIABLES: [&str; 3] = ["geo", "split_clients", "map_hash_bucket_size"]
 /// Files of nginx's packages that say what larder does by itself.
 const PACKAGED: [&str; 5] = ["mime.types", "fastcgi_params", "fastcgi.conf", "proxy_params", "fastcgi-php.conf"];
 
-/// A file that is nginx's; `None`: it is something else.
-pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
-    if !nginx_conf::is_nginx(&String::from_utf8_lossy(bytes)) {
-        return None;
-    }
+pub fn import(flags: &ImportFlags) -> ExitCode {
     let done = nginx_conf::read(&flags.file).map(|conf| {
         let prefix = flags.prefix.clone().unwrap_or_else(|| usual_prefix(&flags.file));
         let prefix = std::path::absolute(&prefix).unwrap_or(prefix);
@@ -75,11 +72,11 @@ pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
                 false => import.findings.leave(include, "there is no such file"),
             }
         }
-        import.made.listeners = import.listens.sections();
+        import.made.listeners = if import.is_part_of_a_server { Vec::new() } else { import.listens.sections() };
         let text = import.made.text(&import.origins, &flags.file);
         (import.findings, text)
     });
-    Some(import_findings::finish(flags, done))
+    import_findings::finish(flags, done)
 }
 
 /// Where names of the configuration's own files begin.
@@ -104,12 +101,15 @@ struct Import {
     made: ImportedToml,
     origins: Origins,
     listens: Listens,
+    /// Where some server is reached by IPv4 at all addresses.
+    everywhere: BTreeSet<String>,
     zones: LimitZones,
     maps: Maps,
     prefix: PathBuf,
     folder: PathBuf,
     /// Somewhere responses are stored.
     others_store: bool,
+    is_part_of_a_server: bool,
 }
 
 /// A server, before its locations are read.
@@ -137,6 +137,8 @@ impl Import {
             return self.http(&around("http", first, directives.to_vec()), has_types);
         }
         if let Some(first) = directives.iter().find(|directive| is_of_server(directive)) {
+            // It names no address, and nobody knows where it is included.
+            self.is_part_of_a_server = true;
             let server = around("server", first, directives.to_vec());
             return self.http(&around("http", first, vec![server]), has_types);
         }
@@ -183,6 +185,7 @@ impl Import {
         }
         self.made.limits.extend(buffers.lines());
         let servers = self.maps.by_host(&servers);
+        self.everywhere = nginx_listens::everywhere(&servers);
         let sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
         let has_tls = sites.iter().any(|site| site.listens.is_secure());
         let is_answered = |site: &Site<'_>| !(has_tls && site.leads_to_tls());
@@ -294,7 +297,8 @@ impl Import {
                 "location" => {}
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
                 "ssl" if directive.argument(0) == "on" => listens.all_secure(),
-                _ if listens.take(directive, &mut self.findings) || nginx_rulings::is_of_rewriting(directive) => {}
+                _ if listens.take(directive, &self.everywhere, &mut self.findings)
+                    || nginx_rulings::is_of_rewriting(directive) => {}
                 _ if nginx_guards::is_guard(directive) => {
                     self.findings.leave(directive, "closed: larder has no such guard, or does not answer so");
                     level.close();

@@ -50,18 +50,14 @@ const OF_THE_PROCESS: [&str; 28] = [
     "cache_replacement_policy",
 ];
 
-/// A file that is squid's; `None`: it is something else.
-pub fn import(flags: &ImportFlags, bytes: &[u8]) -> Option<ExitCode> {
-    if !squid_conf::is_squid(&String::from_utf8_lossy(bytes)) {
-        return None;
-    }
+pub fn import(flags: &ImportFlags) -> ExitCode {
     let done = squid_conf::read(&flags.file).map(|directives| {
         let mut import = Import::default();
         import.carry(&directives);
         let text = import.text(&flags.file);
         (import.findings, text)
     });
-    Some(import_findings::finish(flags, done))
+    import_findings::finish(flags, done)
 }
 
 #[derive(Default)]

@@ -64,12 +64,50 @@ pub struct ServerListens {
     certificates: Vec<Directive>,
     keys: Vec<Directive>,
     only_newest: bool,
+    /// It names addresses, and larder can listen at none of them.
+    is_nowhere: bool,
+}
+
+/// The addresses at which some server listens that is reached by IPv4, all of them of a port.
+pub fn everywhere(servers: &[Directive]) -> BTreeSet<String> {
+    let listens = |server: &Directive| -> Vec<String> {
+        let lines: Vec<&Directive> = server.children().iter().filter(|child| child.name == "listen").collect();
+        if lines.is_empty() {
+            return vec!["*:80".to_owned()];
+        }
+        let reached = lines.iter().filter(|line| !is_of_ipv6_alone(line)).map(|line| address_of(line));
+        reached.map(|address| address.replace("0.0.0.0:", "*:")).filter(|address| address.starts_with("*:")).collect()
+    };
+    servers.iter().flat_map(listens).collect()
+}
+
+/// So nginx has it, unless it is said otherwise.
+fn is_of_ipv6_alone(listen: &Directive) -> bool {
+    listen.argument(0).starts_with("[::]:") && !listen.arguments.iter().any(|word| word == "ipv6only=off")
+}
+
+fn address_of(listen: &Directive) -> String {
+    let address = match listen.argument(0) {
+        unix if unix.starts_with("unix:") => unix.to_owned(),
+        port if port.bytes().all(|b| b.is_ascii_digit()) => format!("*:{port}"),
+        address if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => address.to_owned(),
+        address => format!("{address}:80"),
+    };
+    // Every address of a port is one listener.
+    address.strip_prefix("[::]:").map(|port| format!("*:{port}")).unwrap_or(address)
 }
 
 impl ServerListens {
     /// Takes a directive in. False: it is another one.
-    pub fn take(&mut self, directive: &Directive, findings: &mut Findings) -> bool {
+    pub fn take(&mut self, directive: &Directive, everywhere: &BTreeSet<String>, findings: &mut Findings) -> bool {
         match directive.name.as_str() {
+            "listen" if is_of_ipv6_alone(directive) && !everywhere.contains(&address_of(directive)) => {
+                self.is_nowhere = true;
+                findings.leave(
+                    directive,
+                    "nobody listens: larder listens at all addresses of a port, and this is IPv6 alone",
+                );
+            }
             "listen" => {
                 self.is_default |= directive.arguments.iter().any(|word| word == "default_server" || word == "default");
                 self.listen(directive, findings);
@@ -91,7 +129,6 @@ impl ServerListens {
     }
 
     fn listen(&mut self, directive: &Directive, findings: &mut Findings) {
-        let first = directive.argument(0);
         let has = |name: &str| directive.arguments.iter().any(|word| word == name);
         if has("quic") {
             return findings.note(directive, "larder speaks no HTTP/3 yet");
@@ -100,16 +137,7 @@ impl ServerListens {
             findings
                 .leave(directive, "say proxy_protocol of the [[listen]], and trusted_proxies, for who is behind it");
         }
-        let address = match first {
-            unix if unix.starts_with("unix:") => unix.to_owned(),
-            port if port.bytes().all(|b| b.is_ascii_digit()) => format!("*:{port}"),
-            address if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
-                first.to_owned()
-            }
-            _ => format!("{first}:80"),
-        };
-        // Every address of a port is one listener.
-        let address = address.strip_prefix("[::]:").map(|port| format!("*:{port}")).unwrap_or(address);
+        let address = address_of(directive);
         let to =
             if has("ssl") || has("http2") && address.ends_with(":443") { &mut self.secure } else { &mut self.plain };
         if !to.contains(&address) {
@@ -184,6 +212,9 @@ impl Listens {
         folder: &Path,
         findings: &mut Findings,
     ) -> bool {
+        if listens.is_nowhere && listens.plain.is_empty() && listens.secure.is_empty() {
+            return false;
+        }
         let places = listens.places();
         match &self.first {
             None => self.first = Some(places),
@@ -226,6 +257,9 @@ impl Listens {
 
     /// A server that leads everything to TLS.
     pub fn leads_to_tls(&mut self, listens: &ServerListens) {
+        if listens.is_nowhere && listens.plain.is_empty() {
+            return;
+        }
         let usual = ["*:80".to_owned()];
         add(&mut self.redirecting, if listens.plain.is_empty() { &usual } else { &listens.plain });
     }
@@ -282,7 +316,9 @@ mod tests {
 
     fn listens(lines: &[&str]) -> ServerListens {
         let (mut listens, mut findings) = (ServerListens::default(), Findings::default());
-        assert!(lines.iter().all(|line| listens.take(&directive(line), &mut findings)));
+        let lines: Vec<Directive> = lines.iter().map(|line| directive(line)).collect();
+        let everywhere = everywhere(&[Directive { block: Some(lines.clone()), ..directive("server") }]);
+        assert!(lines.iter().all(|line| listens.take(line, &everywhere, &mut findings)));
         listens
     }
 
@@ -301,6 +337,24 @@ mod tests {
         check(&["listen 80"], &["listen 8080"], false);
         check(&["listen 80"], &["listen 127.0.0.1:80"], false);
         check(&["listen 80"], &["listen unix:/run/a.sock"], false);
+    }
+
+    /// `ipv6only=on` is nginx's default; larder has no such listener, and IPv4 was not named.
+    #[test]
+    fn ipv6_alone_is_not_listened_at() {
+        let made = |lines: &[&str]| {
+            let (mut all, mut findings) = (Listens::default(), Findings::default());
+            let is_here =
+                all.listens_with_the_first(&directive("server"), &listens(lines), Path::new("/"), &mut findings);
+            (is_here, all.sections())
+        };
+        assert_eq!(made(&["listen [::]:80"]), (false, Vec::new()));
+        let both = (true, vec!["address = \"*:80\"".to_owned()]);
+        assert_eq!(made(&["listen 80", "listen [::]:80"]), both);
+        assert_eq!(made(&["listen [::]:80 ipv6only=off"]), both);
+        assert_eq!(made(&["listen [::]:8080", "listen 80"]), both);
+        let other = Directive { block: Some(vec![directive("listen 80")]), ..directive("server") };
+        assert_eq!(everywhere(&[other, directive("server")]).into_iter().collect::<Vec<_>>(), ["*:80"]);
     }
 
     #[test]

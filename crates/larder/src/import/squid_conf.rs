@@ -27,8 +27,13 @@ const TELLING: [&str; 10] = [
 
 /// Does this text look like a configuration of squid?
 pub fn is_squid(text: &str) -> bool {
-    let told = |line: &str| TELLING.contains(&line.split_whitespace().next().unwrap_or_default());
-    text.lines().any(|line| told(line) && !line.trim_end().ends_with([';', '{']))
+    let told = |line: &str| {
+        let mut words = line.split_whitespace();
+        TELLING.contains(&words.next().unwrap_or_default()) && words.next() != Some("=")
+    };
+    // It has no blocks: where a line opens one, the word is another program's.
+    let opens = |line: &str| line.trim_end().ends_with('{') && !line.trim_start().starts_with('#');
+    text.lines().any(|line| told(line) && !line.trim_end().ends_with([';', '{'])) && !text.lines().any(opens)
 }
 
 /// Reads a file and what it includes, in its place. An include that is not there stays as a directive.

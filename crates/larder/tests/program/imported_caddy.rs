@@ -365,7 +365,16 @@ mod tests {
         let (file, output) = (folder.join("site.conf"), folder.join("named.toml"));
         std::fs::write(&file, format!(":80\nbasic_auth {{\n ann {HASH}\n}}\nrespond hi\n")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        assert!(command.args(["import", "--caddy", "-o"]).arg(&output).arg(&file).output().unwrap().status.success());
+        assert!(
+            command
+                .args(["import", "--kind", "caddy", "-o"])
+                .arg(&output)
+                .arg(&file)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
         let users = folder.join("named.users-1");
         assert_eq!(std::fs::read_to_string(&users).unwrap(), format!("ann:{HASH}\n"));
         use std::os::unix::fs::PermissionsExt;

@@ -91,6 +91,13 @@ fn old_files_become_new_ones() {
     check(&folder, "import whole.vcl -o x.vcl", "", (0, "", "the new file is good"));
     check(&folder, "import part.vcl -o x.vcl", "", (0, "", "as a part of a program"));
     check(&folder, "import other.vcl", "", (1, "", "other.vcl:1:1: error[syntax]: expected a definition"));
+    write("other", "worker_processes 4;\n");
+    check(
+        &folder,
+        "import other",
+        "",
+        (1, "", "other: error: nothing in it says whose configuration it is: --kind nginx,"),
+    );
 }
 
 const SHOP: &str = "vcl 4.1;
