@@ -15,7 +15,7 @@ use crate::import::imported_toml::{ImportedToml, Route, own_routes};
 use crate::import::nginx_conditions;
 use crate::import::nginx_conf::{self, Directive};
 use crate::import::nginx_guards;
-use crate::import::nginx_level::Level;
+use crate::import::nginx_level::{self, Level};
 use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_listens::{self, InTheClear, Listens, ServerListens};
 use crate::import::nginx_maps::{self, Maps};
@@ -272,6 +272,10 @@ impl Import {
                     self.findings.leave(directive, "the log is a file");
                     return true;
                 }
+                if self.made.log.as_deref().is_some_and(|log| log != first) {
+                    self.findings.leave(directive, nginx_level::ONE_LOG);
+                    return true;
+                }
                 self.made.log = Some(first.to_owned());
                 self.findings.note(directive, "lines are those of `combined`, with what larder adds behind them");
                 return true;
@@ -295,6 +299,10 @@ impl Import {
         for directive in server.children() {
             match directive.name.as_str() {
                 "location" => {}
+                "access_log" if directive.argument(0) != "off" => {
+                    self.limit(directive);
+                    self.findings.note(directive, "holds for all routes now");
+                }
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
                 "ssl" if directive.argument(0) == "on" => listens.all_secure(),
                 _ if listens.take(directive, &self.everywhere, &mut self.findings)

@@ -17,6 +17,8 @@ pub struct FieldLevel {
     hidden: Option<Vec<Directive>>,
     /// What `expires` makes of Cache-Control. `Some(None)`: it says nothing, whatever is said around.
     expires: Option<Option<String>>,
+    /// What `expires` makes of it is another thing for each answer.
+    is_life_unknown: bool,
 }
 
 /// A table of TOML in one line: names and values.
@@ -31,6 +33,7 @@ impl FieldLevel {
         FieldLevel {
             added: self.added.or_else(|| outer.added.clone()),
             hidden: self.hidden.or_else(|| outer.hidden.clone()),
+            is_life_unknown: self.is_life_unknown || self.expires.is_none() && outer.is_life_unknown,
             expires: self.expires.or_else(|| outer.expires.clone()),
         }
     }
@@ -62,6 +65,13 @@ impl FieldLevel {
             "max" => Some(315_360_000),
             text => match seconds(text) {
                 Some(seconds) => Some(seconds),
+                None if text.contains('$') => {
+                    (self.expires, self.is_life_unknown) = (Some(None), true);
+                    return findings.leave(
+                        directive,
+                        "a variable that larder has not: the origin's word counts, and nothing is stored",
+                    );
+                }
                 None => return findings.leave(directive, "a time must be a plain number with a unit"),
             },
         };
@@ -72,7 +82,7 @@ impl FieldLevel {
     /// Does it say of answers that they are one client's?
     pub fn keeps_caches_out(&self) -> bool {
         let added = self.added.iter().flatten().any(|line| !lets_store(line.argument(0), line.argument(1)));
-        added || self.expires.iter().flatten().any(|lives| !lets_store("Cache-Control", lives))
+        self.is_life_unknown || added || self.expires.iter().flatten().any(|lives| !lets_store("Cache-Control", lives))
     }
 
     /// Cache-Control of a file.
@@ -175,6 +185,18 @@ mod tests {
         let lives = "response_headers = { set = { \"Cache-Control\" = \"max-age=3600\" }, remove = [\"Expires\"] }";
         check(&["expires 1h"], &[lives], 0);
         check(&["expires off"], &[], 0);
+    }
+
+    /// `map $sent_http_content_type $expires { default off; text/html epoch; }`.
+    #[test]
+    fn a_life_that_is_not_known_keeps_caches_out() {
+        let (unknown, findings) = level(&["expires $expires"]);
+        assert!(unknown.keeps_caches_out() && findings.left_count() == 1);
+        assert!(FieldLevel::default().within(&unknown).keeps_caches_out());
+        let (known, _) = level(&["expires 1h"]);
+        assert!(!known.within(&unknown).keeps_caches_out());
+        let (by_map, _) = level(&["add_header Cache-Control $cache_header"]);
+        assert!(by_map.keeps_caches_out());
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct FilesShown<'a> {
 }
 
 /// Directives that change nothing of what is answered, or that larder does by itself.
-const NEEDS_NOTHING: [&str; 44] = [
+const NEEDS_NOTHING: [&str; 43] = [
     "sendfile",
     "sendfile_max_chunk",
     "tcp_nopush",
@@ -112,11 +112,13 @@ const NEEDS_NOTHING: [&str; 44] = [
     "rewrite_log",
     "resolver",
     "resolver_timeout",
-    "access_log",
 ];
 
 /// What is said of a page for logins that no service's 401 leads to.
 pub const NOT_LED: &str = "who is to log in is told so by whom larder asks: login of auth_request leads there";
+
+/// What is said of a log that larder does not write.
+pub const ONE_LOG: &str = "not written: there is one access log for all routes ([log] path)";
 
 /// Whatever such directives say of coding, larder codes by itself.
 const OF_CODING: [&str; 3] = ["gzip", "brotli", "zstd"];
@@ -219,6 +221,7 @@ impl Level {
             "access_log" if first == "off" => {
                 findings.note(directive, "there is one access log for all routes, and none unless [log] asks for it");
             }
+            "access_log" => findings.leave(directive, ONE_LOG),
             "set" => findings.note(directive, "where a constant is used it stands itself"),
             name if NEEDS_NOTHING.contains(&name) => findings.note(directive, "larder does so by itself"),
             name if OF_CODING.iter().any(|coding| name.starts_with(coding)) => {
