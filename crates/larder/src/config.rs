@@ -47,6 +47,7 @@ mod static_root;
 mod timeout_words;
 mod toml_mistakes;
 mod unclosed;
+mod unknown_users;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -174,6 +175,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     let routes = top.sections("route");
     let routes = routes::read(&top, routes, &plan.settings.origins, &for_all);
     plan.settings.routes = routes.routes;
+    plan.warnings.extend(unknown_users::warnings(&plan.settings.routes));
     plan.settings.roots = routes.roots;
     plan.settings.status_pages = routes.status_pages;
     plan.settings.memcached = routes.memcached;
