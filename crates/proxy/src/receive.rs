@@ -14,7 +14,7 @@ use crate::field_set::FieldSet;
 use crate::peer::Peer;
 use crate::policy::{self, BuiltinVerdict, WhyPassed};
 use crate::route_rules::route_verdict::{FirstWord, RouteVerdict};
-use crate::settings::{ListenMode, RouteTarget, Settings};
+use crate::settings::{ListenMode, Network, RouteSettings, RouteTarget, Settings};
 use crate::site::{Backend, Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
 use crate::stub_status;
@@ -128,7 +128,7 @@ pub(crate) fn judge(
     };
     let then = match answer {
         Some(synth) => Verdict::Synth(*synth),
-        None => answered_by(core, site, received, (seen, client), (target, ruling.bypass)),
+        None => answered_by(core, site, received, (seen, client), (route, ruling.bypass)),
     };
     let verdict = match admission {
         None => then,
@@ -160,11 +160,12 @@ fn answered_by(
     site: &Site,
     received: &ReceivedRequest<'_>,
     (seen, client): (FieldSet, ClientIdentity),
-    (target, bypass): (Option<RouteTarget>, Option<WhyPassed>),
+    (route, bypass): (Option<&RouteSettings>, Option<WhyPassed>),
 ) -> Verdict {
     if let Some(synth) = refusal(site, received, seen) {
         return Verdict::Synth(synth);
     }
+    let target = route.map(|route| route.target);
     match target {
         Some(RouteTarget::Root(root)) if site.settings.roots[root].scripts.is_none() => {
             return match files::method_refused(received.request.method) {
@@ -180,7 +181,7 @@ fn answered_by(
         Some(RouteTarget::Itself) => return Verdict::Synth(Synth::no_route()),
         Some(RouteTarget::Origin(_) | RouteTarget::Root(_)) | None => {}
     }
-    let asked = asked_of_origin(core, site, received, client, (target, bypass));
+    let asked = asked_of_origin(core, site, received, client, (route, bypass));
     match target {
         Some(RouteTarget::Root(root)) => of_scripts(root, asked),
         _ => asked,
@@ -204,18 +205,26 @@ fn asked_of_origin(
     site: &Site,
     received: &ReceivedRequest<'_>,
     client: ClientIdentity,
-    (target, bypass): (Option<RouteTarget>, Option<WhyPassed>),
+    (route, bypass): (Option<&RouteSettings>, Option<WhyPassed>),
 ) -> Verdict {
-    match policy::receive(received, || client.is_among(&site.settings.policy.purge_from)) {
+    match policy::receive(received, || client.is_among(purgers(site, received, route))) {
         BuiltinVerdict::Synth(status) => Verdict::Synth(Synth::of_policy(status)),
         BuiltinVerdict::Purge => Verdict::Purge,
         BuiltinVerdict::PurgeRefused => Verdict::Synth(Synth::purge_forbidden(&client)),
-        _ if target.is_none() => Verdict::Synth(Synth::no_route()),
+        _ if route.is_none() => Verdict::Synth(Synth::no_route()),
         BuiltinVerdict::Lookup if bypass.is_some() => Verdict::Pass(bypass.unwrap_or(WhyPassed::Route)),
         BuiltinVerdict::Lookup => Verdict::Lookup(policy::key(&core.shared, &received.request)),
         BuiltinVerdict::Pass(why) => Verdict::Pass(why),
         BuiltinVerdict::Pipe => Verdict::Pipe,
     }
+}
+
+/// Who may purge what is asked for. What belongs to a group may be another route's.
+#[cold]
+fn purgers<'a>(site: &'a Site, received: &ReceivedRequest<'_>, route: Option<&'a RouteSettings>) -> &'a [Network] {
+    let is_of_group = received.request.fields.contains(FieldName::CacheGroupInvalidation);
+    let of_route = route.and_then(|route| route.purge_from.as_deref()).filter(|_| !is_of_group);
+    of_route.unwrap_or(&site.settings.policy.purge_from)
 }
 
 /// Who asks, where a program decides: it reads itself what a trusted proxy says of the scheme.

@@ -222,6 +222,8 @@ pub struct RouteSettings {
     pub dictionary_paths: Arc<[DictionaryPaths]>,
     /// Which of its answers are looked through for parts. `None`: as `Settings::esi` says.
     pub esi: Option<EsiPages>,
+    /// Who may purge its URLs. `None`: who `Settings::policy` says.
+    pub purge_from: Option<Arc<[Network]>>,
     pub rules: Arc<RouteRules>,
 }
 
@@ -248,6 +250,7 @@ impl RouteSettings {
             compression: RouteCompression::default(),
             dictionary_paths: Arc::default(),
             esi: None,
+            purge_from: None,
             rules: Arc::default(),
         }
     }

@@ -197,6 +197,12 @@ fn route(
     let compression = super::compress_section::of_route(&mut section);
     let dictionary_paths = super::compress_section::dictionary_paths(&mut section);
     let esi = section.read("esi", esi_section::pages);
+    let purge_from = section.read_list("purge_from", network);
+    if let (true, Some(node)) = (for_all.has_program, section.get("purge_from")) {
+        let what = "`purge_from` says nothing beside a VCL, which decides by itself who may purge";
+        let complaint = Complaint::new(node.span(), what, "does not act");
+        section.complaints().add(complaint.suggest("write an acl, and `return (purge);` in vcl_recv"));
+    }
     let target = answerer(&mut section, origins, all, &words);
     check_preset(&mut section, preset);
     route_mirror::check(&mut section, target, words.mirror);
@@ -221,6 +227,7 @@ fn route(
         compression,
         dictionary_paths,
         esi,
+        purge_from: purge_from.map(Into::into),
         rules: Arc::new(rules),
         ..RouteSettings::to(target)
     };

@@ -72,6 +72,7 @@ pub fn note(route: &RouteSettings, notes: &mut Notes) {
             "ignore_origin of Set-Cookie: there the first client gets the cookie, here nobody does",
         ),
         (rules.caching.grant.stale_if_error_s.is_some(), "stale_if_error (beresp.grace is the nearest)"),
+        (route.purge_from.is_some(), "purge_from (write an acl, and `return (purge);` in vcl_recv)"),
         (route.esi.is_some(), "esi (write `set beresp.do_esi = true;` in vcl_backend_response)"),
     ];
     notes.lost.extend(lost.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| format!("{whose}: {word}")));

@@ -1,6 +1,7 @@
 //! Where a request goes from step to step.
 
 use super::*;
+use crate::settings::Network;
 
 #[test]
 fn a_post_is_passed_and_its_body_arrives() {
@@ -41,6 +42,25 @@ fn trace_is_refused() {
 fn bytes_that_are_no_request_are_refused_and_end_the_connection() {
     let reply = Story::builtin().send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
     assert_eq!((reply.status(), reply.field("connection")), (400, "close".to_owned()));
+}
+
+/// A group may be another route's.
+#[test]
+fn a_route_says_who_purges_its_urls_and_no_groups() {
+    const GROUP: &[&str] = &["Cache-Group-Invalidation: \"a\""];
+    let statuses = |of_all: &[Network], of_route: Option<&[Network]>| {
+        let story = Story::with(|settings| {
+            settings.policy.purge_from = of_all.to_vec();
+            settings.routes[0].purge_from = of_route.map(Into::into);
+        });
+        story.origin([fresh(60, "page")]);
+        story.get("/", &[]);
+        [&[][..], GROUP].map(|lines| story.ask("PURGE /", lines, "").status())
+    };
+    assert_eq!(statuses(&[], Some(&Network::LOOPBACK)), [200, 403]);
+    assert_eq!(statuses(&Network::LOOPBACK, Some(&[])), [403, 200]);
+    assert_eq!(statuses(&Network::LOOPBACK, None), [200, 200]);
+    assert_eq!(statuses(&[], None), [403, 403]);
 }
 
 #[test]

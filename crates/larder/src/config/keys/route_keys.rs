@@ -58,6 +58,14 @@ pub const ROUTE: &[KeyDefinition] = &[
     .example("[\"/static/app.*.js\"]"),
     key(
         V0_1,
+        "purge_from",
+        List(&NETWORK),
+        "Networks that may PURGE its URLs, in place of those of [policy]. What belongs to a group (Cache-Group-Invalidation) is for those of [policy]. docs/purge.md",
+    )
+    .without("those of [policy] may")
+    .example("[\"192.0.2.0/24\"]"),
+    key(
+        V0_1,
         "esi",
         Either(&[Switch, Words(|| vec!["surrogate"])]),
         "Which of its answers are looked through for parts. docs/esi.md",

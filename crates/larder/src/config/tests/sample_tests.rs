@@ -112,6 +112,7 @@ fn the_sample_has_no_key_that_is_not_read() {
             &no_origins,
             &no_us,
             "`http2` is for https:// URLs",
+            "`purge_from` says nothing beside a VCL, which decides by itself who may purge",
             "`timeouts` says nothing beside a VCL, which decides by itself what is asked for",
             "copies would go where the requests go",
             "`mirror` says nothing beside a VCL, which decides by itself what is asked for",
