@@ -152,13 +152,11 @@ pub fn show_listen(address: &ListenAddress) -> String {
 }
 
 pub fn show_origin(url: &OriginUrl) -> String {
+    let at = |scheme: &str| format!("{scheme}://{}", url.authority().unwrap_or_default());
     match url {
-        OriginUrl::Tcp { host, port: 80 } => format!("http://{host}"),
-        OriginUrl::Tcp { host, port } => format!("http://{host}:{port}"),
-        OriginUrl::Tls { host, port: 443 } => format!("https://{host}"),
-        OriginUrl::Tls { host, port } => format!("https://{host}:{port}"),
-        OriginUrl::Http2 { host, port: 80 } => format!("h2://{host}"),
-        OriginUrl::Http2 { host, port } => format!("h2://{host}:{port}"),
+        OriginUrl::Tcp { .. } => at("http"),
+        OriginUrl::Tls { .. } => at("https"),
+        OriginUrl::Http2 { .. } => at("h2"),
         OriginUrl::Unix(path) => format!("unix:{}", path.display()),
         OriginUrl::Mocked(origin) => format!("mocked:{}", origin.backend()),
     }

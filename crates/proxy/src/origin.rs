@@ -75,6 +75,8 @@ pub struct Origin {
     pub name: Arc<str>,
     /// The Host to send; `None` forwards the client's. A backend's is for requests (and probes) without one.
     pub host: Option<String>,
+    /// The Host of a request that has none; an application over FastCGI is told none.
+    pub host_without: Option<String>,
     /// Whose words an error uses for what changes it.
     declared: Declared,
     timeouts: OriginTimeouts,
@@ -212,6 +214,7 @@ impl Origin {
             fastcgi: fastcgi.map(Arc::new),
             name,
             host: settings.host.clone(),
+            host_without: settings.fastcgi.is_none().then(|| OriginUrl::name_of_all(&settings.urls)),
             declared,
             timeouts: settings.timeouts,
             greeting: settings.greeting.clone(),

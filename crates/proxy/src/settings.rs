@@ -454,6 +454,23 @@ pub enum OriginUrl {
     Mocked(MockedOrigin),
 }
 
+impl OriginUrl {
+    /// As Host names it (RFC 9110 §7.2): without the port that its scheme implies. `None`: it is no place in the network.
+    pub fn authority(&self) -> Option<String> {
+        let (host, port, implied) = match self {
+            OriginUrl::Tcp { host, port } | OriginUrl::Http2 { host, port } => (host, *port, 80),
+            OriginUrl::Tls { host, port } => (host, *port, 443),
+            OriginUrl::Unix(_) | OriginUrl::Mocked(_) => return None,
+        };
+        Some(if port == implied { host.clone() } else { format!("{host}:{port}") })
+    }
+
+    /// What an origin at these URLs is called by whoever was told no other name.
+    pub fn name_of_all(urls: &[OriginUrl]) -> String {
+        urls.iter().find_map(OriginUrl::authority).unwrap_or_else(|| "localhost".to_owned())
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct ResolverSettings {
     /// Name servers to ask; empty: those of the system.

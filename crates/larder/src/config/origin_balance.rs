@@ -12,7 +12,7 @@ use toml::de::DeValue;
 use super::choices::{RETRY_CAUSES, RETRY_METHODS, RetryCause};
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, is_text, parsed, text};
-use crate::addresses::{parse_origin, show_origin};
+use crate::addresses::parse_origin;
 use crate::limits::{ORIGIN_RETRIES_MAX, ORIGIN_WEIGHT_MAX};
 
 /// A URL, and behind it ` weight=N` or ` backup`.
@@ -133,7 +133,7 @@ pub fn probe(origin: &mut Section<'_>, host: Option<&str>, urls: &[OriginUrl]) -
     section.end();
     Some(ProbeSettings {
         path: path.unwrap_or_else(|| "/".to_owned()),
-        host: own_host.or_else(|| host.map(str::to_owned)).unwrap_or_else(|| host_of(urls)),
+        host: own_host.or_else(|| host.map(str::to_owned)).unwrap_or_else(|| OriginUrl::name_of_all(urls)),
         interval,
         timeout,
         window,
@@ -141,17 +141,6 @@ pub fn probe(origin: &mut Section<'_>, host: Option<&str>, urls: &[OriginUrl]) -
         initial,
         expected,
     })
-}
-
-/// Of the first URL that has one.
-fn host_of(urls: &[OriginUrl]) -> String {
-    let host = |url: &OriginUrl| match url {
-        OriginUrl::Tcp { .. } | OriginUrl::Tls { .. } => {
-            show_origin(url).split_once("://").map(|(_, authority)| authority.to_owned())
-        }
-        _ => None,
-    };
-    urls.iter().find_map(host).unwrap_or_else(|| "localhost".to_owned())
 }
 
 fn at_least_10ms(node: Node<'_>) -> Result<Duration, Complaint> {

@@ -66,7 +66,7 @@ impl Fetch {
             is_program_s: matches!(self.policy, FetchPolicy::Program(_)),
             client: self.client,
             parent: self.parent.map(|_| self.parent_login()),
-            host: self.origin().host.as_deref(),
+            host: self.host_to_send(),
             accept_encoding: self.codings_asked(),
             server_name: &self.site.settings.server_name,
             pseudonym: &self.site.pseudonym,
@@ -76,6 +76,14 @@ impl Fetch {
             expects_continue: self.expects_continue,
             rules: self.site.rules_of(self.routed),
         }
+    }
+
+    /// The Host of the request where the client's does not go on: the origin's own name stands in for one that nobody said, for HTTP/1.1 may
+    /// not be spoken without it. (A program's request is looked at where it is written.)
+    fn host_to_send(&self) -> Option<&str> {
+        let origin = self.origin();
+        let is_said = self.policy.task().is_none() && !self.request_to_origin().authority.host.is_empty();
+        origin.host.as_deref().or_else(|| origin.host_without.as_deref().filter(|_| !is_said))
     }
 
     /// Is the origin told that its answer may have parts? A program says itself what it tells.
