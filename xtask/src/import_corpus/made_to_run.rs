@@ -355,11 +355,11 @@ pub struct ForNginx {
 /// nginx's copy, which says in its log which locations a request came to.
 pub fn for_nginx(http: &[Directive], folder: &Path) -> Result<ForNginx, String> {
     let mut http = http.to_vec();
-    let mut ports = BTreeMap::new();
+    let (mut ports, mut secure) = (BTreeMap::new(), BTreeSet::new());
     let mut failed = None;
     change(&mut http, &[], &mut |directive, _| {
         if directive.name() == "server" && directive.block.is_some() {
-            failed = failed.take().or(listen(directive, &mut ports).err());
+            failed = failed.take().or(listen(directive, &mut ports, &mut secure).err());
         }
         if matches!(directive.name(), "server" | "location") {
             let line = format!("\"${{corpus_line}} {}\"", directive.line);
@@ -370,6 +370,7 @@ pub fn for_nginx(http: &[Directive], folder: &Path) -> Result<ForNginx, String> 
                 );
             }
         }
+        directive.words.iter_mut().for_each(|word| *word = by_port(word));
         !NOT_FOR_NGINX.iter().any(|start| directive.name().starts_with(start))
     });
     if let Some(why) = failed {
@@ -383,6 +384,11 @@ pub fn for_nginx(http: &[Directive], folder: &Path) -> Result<ForNginx, String> 
     http.retain(|directive| !directive.name().ends_with("_temp_path"));
     inside.push(Directive::of("log_format corpus '$http_x_row|$corpus_line'"));
     inside.push(Directive::of(&format!("access_log {folder}/rows.log corpus")));
+    for (variable, of_secure, of_others) in [("scheme", "https", "http"), ("https", "on", "\"\"")] {
+        let ports = secure.iter().map(|port| Directive::of(&format!("{port} {of_secure}")));
+        let values = ports.chain([Directive::of(&format!("default {of_others}"))]).collect();
+        inside.push(Directive::block_of(&format!("map $server_port $corpus_{variable}"), values));
+    }
     inside.extend(http);
     let mut all: Vec<Directive> = ["daemon off", "error_log stderr", "worker_processes 1"].map(Directive::of).into();
     all.push(Directive::of(&format!("pid {folder}/nginx.pid")));
@@ -392,9 +398,34 @@ pub fn for_nginx(http: &[Directive], folder: &Path) -> Result<ForNginx, String> 
     Ok(ForNginx { all, ports })
 }
 
-/// A port of its own for each place, without TLS.
-fn listen(server: &mut Directive, ports: &mut BTreeMap<String, u16>) -> Result<(), String> {
+/// Where TLS is taken off, the port says what would have come by it.
+fn by_port(word: &str) -> String {
+    let (mut out, mut rest) = (String::new(), word);
+    while let Some((before, after)) = rest.split_once('$') {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let (name, behind) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            Some((name, behind)) => (name, behind),
+            None => after.split_at(end),
+        };
+        out.push_str(before);
+        match name {
+            "scheme" | "https" => out.push_str(&format!("${{corpus_{name}}}")),
+            _ => out.push_str(&format!("${}", &after[..after.len() - behind.len()])),
+        }
+        rest = behind;
+    }
+    out + rest
+}
+
+/// A port of its own for each place, without TLS; which of them have it otherwise is told.
+fn listen(server: &mut Directive, ports: &mut BTreeMap<String, u16>, secure: &mut BTreeSet<u16>) -> Result<(), String> {
     let Some(block) = &mut server.block else { return Ok(()) };
+    let is_all_secure = block.iter().any(|directive| directive.name() == "ssl" && directive.word(1) == "on");
+    let is_secure = |directive: &Directive| is_all_secure || has(directive, "ssl");
+    let with_tls: BTreeSet<String> = {
+        let listens = block.iter().filter(|directive| directive.name() == "listen" && is_secure(directive));
+        listens.filter_map(|directive| listen_of(directive.word(1))).collect()
+    };
     let mut listens: BTreeMap<String, bool> = BTreeMap::new();
     for directive in block.iter().filter(|directive| directive.name() == "listen" && !has(directive, "quic")) {
         let is_default = has(directive, "default_server") || has(directive, "default");
@@ -411,6 +442,9 @@ fn listen(server: &mut Directive, ports: &mut BTreeMap<String, u16>) -> Result<(
             Some(port) => *port,
             None => ports::free()?,
         };
+        if with_tls.contains(&place) {
+            secure.insert(port);
+        }
         ports.insert(place, port);
         let default = if is_default { " default_server" } else { "" };
         block.insert(0, Directive::of(&format!("listen 127.0.0.1:{port}{default}")));
@@ -421,6 +455,27 @@ fn listen(server: &mut Directive, ports: &mut BTreeMap<String, u16>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_port_says_what_came_by_tls() {
+        for (word, expect) in [
+            ("$scheme://$host", "${corpus_scheme}://$host"),
+            ("${https}x", "${corpus_https}x"),
+            ("$https_x$http_host$", "$https_x$http_host$"),
+            ("^/a$", "^/a$"),
+        ] {
+            assert_eq!(by_port(word), expect);
+        }
+        let both = ["listen 80", "listen 443 ssl", "if ($scheme = http) {}"].map(Directive::of).into();
+        let made = for_nginx(&[Directive::block_of("server", both)], Path::new("/x")).unwrap();
+        let text = crate::import_corpus::directive_text::write(&mut made.all.clone());
+        let port = made.ports["*:443"];
+        assert!(
+            text.contains(&format!("map $server_port $corpus_scheme {{\n{port} https;\ndefault http;\n}}")),
+            "{text}"
+        );
+        assert!(text.contains("(${corpus_scheme} = http)"), "{text}");
+    }
 
     #[test]
     fn a_service_is_asked_at_its_own_path() {

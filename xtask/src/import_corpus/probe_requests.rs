@@ -25,6 +25,8 @@ pub struct Probe {
 
 pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
     let mut found = BTreeSet::new();
+    // What a server shows at one port is asked for at all others, too.
+    let everywhere: BTreeSet<&String> = servers.iter().flat_map(|server| &server.listens).collect();
     for server in servers.iter().take(SERVERS_MAX) {
         let host = server.hosts.first().map_or("elsewhere.test", String::as_str);
         let main = server.listens.iter().rfind(|listen| listen.ends_with(":443")).or(server.listens.last());
@@ -42,7 +44,7 @@ pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
             found.extend(OTHER_METHODS.map(|method| probe(main, method, &sample, false)));
             found.insert(probe(main, "GET", &sample, true));
         }
-        for listen in &server.listens {
+        for listen in &everywhere {
             for other in server.hosts.iter().map(String::as_str).chain(["elsewhere.test"]) {
                 let plain = ["/", "/a.html", "/index.php", "/.git/config", "/none"];
                 let at = |path: &str| Probe { host: other.to_owned(), ..probe(listen, "GET", path, false) };

@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const REFUSED_MAX: usize = 40;
 /// What every file of names holds that a configuration reads.
 const LISTED: [&str; 2] = ["listed.example.com", ".listed.example.org"];
+/// Where nobody listens.
+const NOBODY: &str = "127.0.0.9";
 const OTHERS: [&str; 2] = ["elsewhere.example", "www.elsewhere.example"];
 const PORTS: [u16; 7] = [80, 443, 22, 25, 873, 1024, 8443];
 const METHODS: [&str; 4] = ["GET", "POST", "CONNECT", "PURGE"];
@@ -63,7 +65,7 @@ pub fn compare(project: &Project, file: &Path, opens: bool) -> Result<Table, Str
     let mut conf = SquidLines::read(&String::from_utf8_lossy(&bytes), &folder);
     let place = conf.place.clone().ok_or("it listens nowhere")?;
     site.write("site.conf", &conf.text())?;
-    let hosts: String = conf.names.iter().map(|name| format!("127.0.0.9 {name}\n")).collect();
+    let hosts: String = conf.names.iter().map(|name| format!("{NOBODY} {name}\n")).collect();
     site.write("hosts", &hosts)?;
     let theirs = start(&mut conf, &mut site, &folder)?;
     let ours = larder_side::start(project, &mut site, "site.conf", std::slice::from_ref(&place), None)?;
@@ -132,6 +134,8 @@ impl SquidLines {
                     conf.place = Some(if at.contains(':') { at.clone() } else { format!("*:{at}") });
                 }
                 "http_port" | "https_port" => continue,
+                "cache_peer" => lead_home(&mut words),
+                "icap_service" => continue,
                 _ => {}
             }
             conf.lines.push(words);
@@ -165,6 +169,15 @@ impl SquidLines {
         found.sort_by(|a, b| a.line.cmp(&b.line));
         found.dedup_by(|a, b| a.line == b.line);
         found
+    }
+}
+
+/// A peer may be anywhere, and nobody but this machine is asked. Lines that name it find it by the name that it had.
+fn lead_home(words: &mut Vec<String>) {
+    let Some(host) = words.get_mut(1) else { return };
+    let host = std::mem::replace(host, NOBODY.to_owned());
+    if !words.iter().any(|word| word.starts_with("name=")) {
+        words.push(format!("name={host}"));
     }
 }
 
