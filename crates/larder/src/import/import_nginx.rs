@@ -50,6 +50,10 @@ const OF_THE_PROCESS: [&str; 16] = [
     "include",
 ];
 
+/// Routes know no listeners: beside it would be shown in the clear what nginx shows by TLS alone.
+const IN_THE_CLEAR_ALONE: &str = "closed: it answers in the clear, where other servers are reached by TLS alone, and a route is \
+    answered at every listener; all that comes in the clear is led to https://. Give it TLS, or a larder of its own";
+
 /// What variables are made of: where one is used that larder has not, that is said there.
 const OF_VARIABLES: [&str; 3] = ["geo", "split_clients", "map_hash_bucket_size"];
 
@@ -189,36 +193,45 @@ impl Import {
         let sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
         let has_tls = sites.iter().any(|site| site.listens.is_secure());
         let is_answered = |site: &Site<'_>| !(has_tls && site.leads_to_tls());
-        // Where none says that it is for all names, the first one is.
-        let is_default = |site: &Site<'_>| is_answered(site) && site.listens.is_default;
-        let first = sites.iter().position(is_default).or(sites.iter().position(is_answered));
+        let answered: Vec<&Site<'_>> = sites.iter().filter(|site| is_answered(site)).collect();
+        if let Some(first) = first_of(&answered) {
+            self.listens.seal(&first.listens, answered.iter().map(|site| &site.listens));
+        }
+        let (left_out, served): (Vec<_>, Vec<_>) =
+            answered.into_iter().partition(|site| self.listens.leaves_out(&site.listens));
+        let first = first_of(&served);
         let wide = |name: &&String| name.starts_with(['*', '.']);
         let wide_names: Vec<&String> = sites.iter().flat_map(|site| &site.names).filter(wide).collect();
-        for (at, site) in sites.iter().enumerate() {
-            match is_answered(site) {
-                true => self.server(site, Some(at) == first, &upstreams, &wide_names),
-                false => {
-                    self.listens.leads_to_tls(&site.listens);
-                    match site.leads_each_name_to_itself() {
-                        true => self
-                            .findings
-                            .note(site.server, "all of this listener is led to https://: mode = \"redirect\""),
-                        false => self.findings.leave(
-                            site.server,
-                            "each name is led to its own https:// (mode = \"redirect\"), not to the one that is written here",
-                        ),
-                    }
-                    self.leave_beside(site);
-                }
-            }
+        for site in &served {
+            self.server(site, first.is_some_and(|first| std::ptr::eq(first, *site)), &upstreams, &wide_names);
         }
-        sites.iter().filter(|site| is_answered(site)).for_each(|site| self.lead_what_is_clear(site));
-        for site in sites.iter().filter(|site| is_answered(site) && self.listens.is_led_to_tls(&site.listens)) {
+        for site in left_out {
+            self.listens.leads_to_tls(&site.listens);
+            self.findings.leave(site.server, IN_THE_CLEAR_ALONE);
+        }
+        sites.iter().filter(|site| !is_answered(site)).for_each(|site| self.lead_away(site));
+        served.iter().for_each(|site| self.lead_what_is_clear(site));
+        for site in served.iter().filter(|site| self.listens.is_led_to_tls(&site.listens)) {
             if !site.leads_what_is_clear() {
-                self.findings
-                    .leave(site.server, "in the clear it is led to https://, as another server of its listener is");
+                self.findings.leave(
+                    site.server,
+                    "in the clear it is led to https://: another server is, or is reached by TLS alone",
+                );
             }
         }
+    }
+
+    /// A server that leads all that comes to it to TLS.
+    fn lead_away(&mut self, site: &Site<'_>) {
+        self.listens.leads_to_tls(&site.listens);
+        match site.leads_each_name_to_itself() {
+            true => self.findings.note(site.server, "all of this listener is led to https://: mode = \"redirect\""),
+            false => self.findings.leave(
+                site.server,
+                "each name is led to its own https:// (mode = \"redirect\"), not to the one that is written here",
+            ),
+        }
+        self.leave_beside(site);
     }
 
     /// A server that listens both ways, and says something of what comes in the clear alone: all of that is led to TLS.
@@ -391,8 +404,12 @@ fn stores(block: &Directive) -> bool {
     is_on || block.children().iter().any(stores)
 }
 
+/// Where none says that it is for all names, the first one is.
+fn first_of<'a, 'b>(sites: &[&'b Site<'a>]) -> Option<&'b Site<'a>> {
+    sites.iter().find(|site| site.listens.is_default).or(sites.first()).copied()
+}
+
 impl Site<'_> {
-    /// Does it only lead to the same URL over TLS?
     /// Or is one name written there, to which all are led that come by this listener?
     fn leads_each_name_to_itself(&self) -> bool {
         let names_host = |directive: &Directive| {

@@ -37,6 +37,8 @@ pub struct Listens {
     secure: Vec<SecureListen>,
     /// Plain ones from which everything is led to TLS.
     redirecting: Vec<String>,
+    /// Where some servers are reached by TLS alone and others in the clear. A listener answers for all of them, so in the clear none does.
+    sealed: Option<BTreeSet<String>>,
 }
 
 struct SecureListen {
@@ -158,6 +160,10 @@ impl ServerListens {
         self.secure.is_empty()
     }
 
+    fn is_secure_alone(&self) -> bool {
+        self.is_secure() && self.plain.is_empty()
+    }
+
     /// How requests come to it.
     pub fn in_the_clear(&self, folder: &Path, findings: &mut Findings) -> InTheClear {
         match (self.secure.is_empty(), self.plain.is_empty()) {
@@ -204,6 +210,20 @@ fn place_of(address: &str) -> String {
 }
 
 impl Listens {
+    /// Finds out whether some of the servers that listen where the first one does are reached by TLS alone, and others in the clear.
+    pub fn seal<'a>(&mut self, first: &ServerListens, all: impl Iterator<Item = &'a ServerListens> + Clone) {
+        let places = first.places();
+        let here = all.filter(|listens| listens.places() == places);
+        let is_divided = here.clone().any(|listens| listens.is_secure_alone())
+            && !here.clone().all(|listens| listens.is_secure_alone());
+        self.sealed = is_divided.then_some(places);
+    }
+
+    /// Is a server left out, for it answers in the clear alone where nothing is answered so? It would be shown where another one has to be.
+    pub fn leaves_out(&self, listens: &ServerListens) -> bool {
+        listens.is_plain_alone() && self.sealed.as_ref().is_some_and(|places| *places == listens.places())
+    }
+
     /// Does a server listen where the first one does? An inner port of nginx's would be open to everybody.
     pub fn listens_with_the_first(
         &mut self,
@@ -266,7 +286,8 @@ impl Listens {
 
     /// Is all that a server answers in the clear led to TLS, because that is what another one of its listener does?
     pub fn is_led_to_tls(&self, listens: &ServerListens) -> bool {
-        !self.secure.is_empty() && listens.plain.iter().any(|address| self.redirecting.contains(address))
+        let is_led = |address: &String| self.sealed.is_some() || self.redirecting.contains(address);
+        !self.secure.is_empty() && listens.plain.iter().any(is_led)
     }
 
     /// The keys of each `[[listen]]`. A listener of which one server leads to TLS leads all there: in the clear nobody is shown
@@ -275,7 +296,10 @@ impl Listens {
         let is_secure = |address: &String| self.secure.iter().any(|secure| secure.address == *address);
         let mut plain: Vec<&String> = Vec::new();
         for address in self.plain.iter().chain(&self.redirecting) {
-            // Where one server has TLS all have it.
+            // Where one server has TLS all have it; and without TLS nobody may see what is reached by that alone.
+            if self.sealed.is_some() && self.secure.is_empty() {
+                break;
+            }
             if !plain.contains(&address) && !is_secure(address) {
                 plain.push(address);
             }
@@ -283,7 +307,7 @@ impl Listens {
         let mut sections = Vec::new();
         for address in plain {
             // Without TLS they would be led to nowhere.
-            let leads = !self.secure.is_empty() && self.redirecting.contains(address);
+            let leads = !self.secure.is_empty() && (self.sealed.is_some() || self.redirecting.contains(address));
             let mode = if leads { "\nmode = \"redirect\"" } else { "" };
             sections.push(format!("address = {}{mode}", quoted(address)));
         }
@@ -355,6 +379,25 @@ mod tests {
         assert_eq!(made(&["listen [::]:8080", "listen 80"]), both);
         let other = Directive { block: Some(vec![directive("listen 80")]), ..directive("server") };
         assert_eq!(everywhere(&[other, directive("server")]).into_iter().collect::<Vec<_>>(), ["*:80"]);
+    }
+
+    /// Else what is reached by TLS alone would be shown in the clear.
+    #[test]
+    fn nothing_is_answered_in_the_clear_beside_a_server_of_tls_alone() {
+        let check = |first: &[&str], second: &[&str], expect: (bool, bool, bool)| {
+            let mut all = Listens::default();
+            let (first, second) = (listens(first), listens(second));
+            all.seal(&first, [&first, &second].into_iter());
+            let left_out = (all.leaves_out(&first), all.leaves_out(&second));
+            // Nobody has a certificate here.
+            let sections = Listens { plain: vec!["*:80".to_owned()], ..all }.sections();
+            assert_eq!((left_out.0, left_out.1, sections.is_empty()), expect, "{first:?} {second:?}");
+        };
+        check(&["listen 80"], &["listen 443 ssl"], (true, false, true));
+        check(&["listen 443 ssl"], &[], (false, true, true));
+        check(&["listen 80", "listen 443 ssl"], &["listen 443 ssl"], (false, false, true));
+        check(&["listen 80", "listen 443 ssl"], &["listen 80"], (false, false, false));
+        check(&["listen 80"], &["listen 8443 ssl"], (false, false, false));
     }
 
     #[test]
