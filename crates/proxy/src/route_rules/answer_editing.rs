@@ -98,6 +98,14 @@ fn is_for_caches(field: &Field<'_>) -> bool {
         || ending.is_some_and(|ending| ending.eq_ignore_ascii_case(SUFFIX))
 }
 
+/// Nobody stores it, whatever was said before.
+pub(crate) fn forbid_storing(head: &mut AnswerHead) {
+    head.retain(|field| {
+        field.name != FieldName::CacheControl && field.name != FieldName::Expires && !is_for_caches(field)
+    });
+    head.fields.push(FieldName::CacheControl, "no-store");
+}
+
 /// Nobody but its client stores what was answered to somebody whom a service let in: who asks a cache behind us, that does not ask.
 pub(crate) fn keep_from_others(head: &mut AnswerHead) {
     if head.any_field(is_for_caches) {

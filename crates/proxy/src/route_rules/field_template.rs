@@ -117,68 +117,97 @@ impl FieldTemplate {
     /// Appends the value.
     #[inline]
     pub(crate) fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
-        for piece in &self.0 {
-            match piece {
-                Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Variable(variable) => variable.write(source, out),
-            }
-        }
+        self.0.iter().for_each(|piece| piece.write(source, out));
     }
 
     /// Appends a URL to lead somebody to. What the request says must not become another host: neither by a path that begins with `//`, nor
     /// behind the host of a template as in `https://example.org$1`.
     pub(crate) fn write_location(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
         let from = out.len();
-        self.write(source, out);
-        self.keep_host(from, out);
+        let mut ends = Vec::with_capacity(self.0.len());
+        for piece in &self.0 {
+            piece.write(source, out);
+            ends.push(out.len());
+        }
+        self.keep_host(from, &ends, out);
     }
 
     /// The same of a page that is told in its query what was asked for: it reads that whole, with all parameters of its own.
     pub(crate) fn write_login(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
         let (from, mut is_in_query, mut value) = (out.len(), false, Vec::new());
+        let mut ends = Vec::with_capacity(self.0.len());
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => {
-                    is_in_query |= text.contains(&b'?');
-                    out.extend_from_slice(text);
-                }
                 Piece::Variable(variable) if is_in_query => {
                     value.clear();
                     variable.write(source, &mut value);
                     write_encoded(&value, out);
                 }
-                Piece::Variable(variable) => variable.write(source, out),
+                piece => piece.write(source, out),
             }
+            is_in_query |= matches!(piece, Piece::Text(text) if text.contains(&b'?'));
+            ends.push(out.len());
         }
-        self.keep_host(from, out);
+        self.keep_host(from, &ends, out);
     }
 
-    fn keep_host(&self, from: usize, out: &mut Vec<u8>) {
-        let text = match self.0.first() {
+    /// `ends`: where each piece ends.
+    fn keep_host(&self, from: usize, ends: &[usize], out: &mut Vec<u8>) {
+        let begins_with_scheme = matches!(self.0.first(), Some(Piece::Variable(Variable::Scheme)));
+        let beginning = usize::from(begins_with_scheme);
+        let text = match self.0.get(beginning) {
             Some(Piece::Text(text)) => &text[..],
             _ => b"",
         };
-        let is_host = |at: usize| matches!(self.0.get(at), Some(Piece::Variable(Variable::Host)));
-        let begins_with_scheme = matches!(self.0.first(), Some(Piece::Variable(Variable::Scheme)));
         match authority_of(text) {
-            Some(authority) if !authority.is_empty() && !authority.contains(&b'/') && !is_host(1) => {
-                let behind = from + text.len();
-                if out.get(behind).is_some_and(|byte| !b"/?#".contains(byte)) {
-                    out.insert(behind, b'/');
+            Some(authority) => {
+                if let Some(at) = self.end_of_authority(beginning, authority, ends)
+                    && out.get(at).is_some_and(|byte| !b"/?#".contains(byte))
+                {
+                    out.insert(at, b'/');
                 }
             }
-            Some(_) => {}
             // Whole URLs are the operator's to write.
             None if !text.starts_with(b"/") && !begins_with_scheme && !out[from..].starts_with(b"/") => {
                 out.insert(from, b'/');
             }
+            // Browsers take a backslash for a slash, and leave a tab out.
             None => {
-                let slashes = out[from..].iter().take_while(|byte| matches!(byte, b'/' | b'\\')).count();
+                let slashes = out[from..].iter().take_while(|byte| matches!(byte, b'/' | b'\\' | b'\t')).count();
                 if slashes > 1 {
                     out.drain(from..from + slashes - 1);
                     out[from] = b'/';
                 }
             }
+        }
+    }
+
+    /// Where the host ends that the template names: before the first piece that the request says, if nothing has ended it before. What the
+    /// template says by `$host` is a host, and what is behind `//` first is the operator's to choose.
+    fn end_of_authority(&self, beginning: usize, authority: &[u8], ends: &[usize]) -> Option<usize> {
+        let ends_it = |text: &[u8]| text.iter().any(|byte| b"/?#".contains(byte));
+        if ends_it(authority) {
+            return None;
+        }
+        let mut is_named = !authority.is_empty();
+        for (at, piece) in self.0.iter().enumerate().skip(beginning + 1) {
+            match piece {
+                Piece::Text(text) if ends_it(text) => return None,
+                Piece::Text(_) | Piece::Variable(Variable::Host) => is_named = true,
+                Piece::Variable(_) if is_named => return Some(ends[at - 1]),
+                Piece::Variable(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Piece {
+    #[inline]
+    fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
+        match self {
+            Piece::Text(text) => out.extend_from_slice(text),
+            Piece::Variable(variable) => variable.write(source, out),
         }
     }
 }
@@ -362,6 +391,14 @@ mod tests {
         assert_eq!(written("/$1", Some("^/old/(.*)$"), "/old//evil.test"), "/evil.test");
         assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old@evil.test"), "https://a.test/@evil.test");
         assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old.evil.test"), "https://a.test/.evil.test");
+        assert_eq!(written("https://$host$1", Some("^/old(.*)$"), "/old@evil.test"), "https://a.test/@evil.test");
+        assert_eq!(
+            written("https://$host:8443$1", Some("^/old(.*)$"), "/old@evil.test"),
+            "https://a.test:8443/@evil.test"
+        );
+        assert_eq!(written("$scheme://b.test$1", Some("^/old(.*)$"), "/old.evil.test"), "https://b.test/.evil.test");
+        assert_eq!(written("$scheme://$host$1", Some("^/old(.*)$"), "/old/new"), "https://a.test/new");
+        assert_eq!(written("$uri", None, "/\t/evil.test"), "/evil.test");
         assert_eq!(written("https://a.test$1", Some("^/old(.*)$"), "/old"), "https://a.test");
         assert_eq!(written("$1", Some("^/go/(.*)$"), "/go/https://evil.test/"), "/https://evil.test/");
         assert_eq!(written("https://www.$host$uri", None, "/x"), "https://www.a.test/x");

@@ -44,7 +44,7 @@ fn names(names: &[&str]) -> Vec<NamePattern> {
     names.iter().map(|name| NamePattern::new(name)).collect()
 }
 
-fn line(name: &str, value: &str) -> FieldLine {
+pub(super) fn line(name: &str, value: &str) -> FieldLine {
     FieldLine::new(name, FieldTemplate::parse(value).expect("a template"))
 }
 

@@ -1,8 +1,10 @@
 //! A service says who may come in (`auth_request`): what it is asked, what comes of its answer, and what nobody else gets of that.
 
+use super::what_routes_say::line;
 use super::*;
 use crate::settings::{
-    AuthRequest, CachingRules, CookieRules, EsiPages, FieldEdits, FieldLine, FieldTemplate, RouteAccess, Selector,
+    AnswerFields, AuthRequest, CachingRules, CookieRules, EsiPages, FieldEdits, FieldLine, FieldTemplate, RouteAccess,
+    Selector,
 };
 use crate::static_files::finding::tests::TestFolder;
 
@@ -62,6 +64,27 @@ fn who_has_to_log_in_is_led_to_the_page_for_it() {
     let story = with(guarded_by(AuthRequest { login: own, ..service(&[]) }));
     story.origin([answer(401, &[], "who?")]);
     assert_eq!(story.get("//evil.test/", &[]).field("location"), "/login?back=//evil.test/");
+}
+
+/// A browser would go on to show the page for logging in to who has logged in.
+#[test]
+fn what_a_route_says_of_its_pages_is_not_said_of_a_refusal() {
+    let set = ["Cache-Control: max-age=60", "CDN-Cache-Control: max-age=60", "X-Site: a"];
+    let lines = set.iter().filter_map(|line| line.split_once(": ")).map(|(name, value)| line(name, value));
+    let answer_fields = AnswerFields { set: lines.collect(), ..AnswerFields::default() };
+    let login = FieldTemplate::parse("/login").ok();
+    for login in [login, None] {
+        let rules = guarded_by(AuthRequest { login, ..service(&[]) });
+        let story = with(RouteRules { answer_fields: answer_fields.clone(), ..rules });
+        story.origin([answer(401, &[], "who?")]);
+        let reply = story.get("/", &[]);
+        assert_eq!(
+            ["cache-control", "cdn-cache-control", "x-site"].map(|name| reply.field(name)),
+            ["no-store", "", "a"],
+            "{}",
+            reply.status()
+        );
+    }
 }
 
 #[test]

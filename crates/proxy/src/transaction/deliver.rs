@@ -179,6 +179,10 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
         // Last, whoever answers. What a page includes has no head of its own.
         if let Some(edits) = tx.site.answer_fields_of(tx.routed).filter(|_| tx.place_in_page.level == 0) {
             edits.apply(&TemplateSource::of(&tx.head.request(), &tx.client), head);
+            // What the route says of its pages is not said of those who do not get them: a browser would show it again to who has logged in.
+            if matches!(tx.outcome.verdict, CacheVerdict::Refused | CacheVerdict::Error) {
+                answer_editing::forbid_storing(head);
+            }
         }
         // Whoever stores it behind us asks nobody who may have it, or a part of it.
         if tx.site.asks_service(tx.routed) || has_parts && (tx.site.has_services || hands_on_credentials(tx)) {
