@@ -409,7 +409,11 @@ fn by_port(word: &str) -> String {
         };
         out.push_str(before);
         match name {
-            "scheme" | "https" => out.push_str(&format!("${{corpus_{name}}}")),
+            // In conditions nginx takes no braces.
+            "scheme" | "https" if behind.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') => {
+                out.push_str(&format!("${{corpus_{name}}}"));
+            }
+            "scheme" | "https" => out.push_str(&format!("$corpus_{name}")),
             _ => out.push_str(&format!("${}", &after[..after.len() - behind.len()])),
         }
         rest = behind;
@@ -459,7 +463,7 @@ mod tests {
     #[test]
     fn the_port_says_what_came_by_tls() {
         for (word, expect) in [
-            ("$scheme://$host", "${corpus_scheme}://$host"),
+            ("$scheme://$host", "$corpus_scheme://$host"),
             ("${https}x", "${corpus_https}x"),
             ("$https_x$http_host$", "$https_x$http_host$"),
             ("^/a$", "^/a$"),
@@ -474,7 +478,7 @@ mod tests {
             text.contains(&format!("map $server_port $corpus_scheme {{\n{port} https;\ndefault http;\n}}")),
             "{text}"
         );
-        assert!(text.contains("(${corpus_scheme} = http)"), "{text}");
+        assert!(text.contains("($corpus_scheme = http)"), "{text}");
     }
 
     #[test]

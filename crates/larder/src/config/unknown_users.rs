@@ -9,10 +9,14 @@ pub fn warnings(routes: &[RouteSettings]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for route in routes {
         let (rules, access) = (&route.rules, &route.rules.access);
-        let is_by_user = |by: &FieldTemplate| by.has_user();
-        let rates = rules.rate_limits.iter().any(|limit| limit.by.as_ref().is_some_and(is_by_user));
-        let connections =
-            rules.connection_limits.iter().any(|limit| matches!(&limit.by, CountedBy::Key(by) if is_by_user(by)));
+        let rates = rules.rate_limits.iter().filter_map(|limit| limit.by.as_ref()).find(|by| by.has_user());
+        let connections = rules.connection_limits.iter().find_map(|limit| match &limit.by {
+            CountedBy::Key(by) if by.has_user() => Some(by),
+            _ => None,
+        });
+        // Where the key has more than the name, that is left.
+        let counts =
+            |by: &FieldTemplate| if by.pieces().count() == 1 { "counts nobody" } else { "counts without a name" };
         let is_named = access.service.as_ref().is_some_and(|service| service.user.is_some());
         let shown = || route_match::shown(route);
         let mut say = |what: String| {
@@ -20,15 +24,17 @@ pub fn warnings(routes: &[RouteSettings]) -> Vec<String> {
                 all.push(what);
             }
         };
-        if rates && access.login.is_none() {
+        if let Some(by) = rates.filter(|_| access.login.is_none()) {
             say(format!(
-                "rate_limit by $remote_user counts nobody at {}: it is asked for no password there (basic_auth)",
+                "rate_limit by $remote_user {} at {}: it is asked for no password there (basic_auth)",
+                counts(by),
                 shown()
             ));
         }
-        if connections && access.login.is_none() && !is_named {
+        if let Some(by) = connections.filter(|_| access.login.is_none() && !is_named) {
             say(format!(
-                "connection_limit by $remote_user counts nobody at {}: nobody has to say there who it is (basic_auth, or auth_request with user)",
+                "connection_limit by $remote_user {} at {}: nobody has to say there who it is (basic_auth, or auth_request with user)",
+                counts(by),
                 shown()
             ));
         }
@@ -55,7 +61,7 @@ mod tests {
         const LOGIN: &str = "basic_auth = \"users\"";
         const SERVICE: &str = "auth_request = { origin = \"a\", copy = [\"X-User\"], user = \"X-User\" }";
         check(RATE, &["rate_limit by $remote_user counts nobody at"]);
-        check(CONNECTIONS, &["connection_limit by $remote_user counts nobody at"]);
+        check(CONNECTIONS, &["connection_limit by $remote_user counts without a name at"]);
         check(&format!("{RATE}\n{CONNECTIONS}\n{LOGIN}"), &[]);
         check(&format!("{CONNECTIONS}\n{SERVICE}"), &[]);
         // How often is looked at before the service is asked.

@@ -105,8 +105,6 @@ struct Import {
     made: ImportedToml,
     origins: Origins,
     listens: Listens,
-    /// Where some server is reached by IPv4 at all addresses.
-    everywhere: BTreeSet<String>,
     zones: LimitZones,
     maps: Maps,
     prefix: PathBuf,
@@ -189,8 +187,9 @@ impl Import {
         }
         self.made.limits.extend(buffers.lines());
         let servers = self.maps.by_host(&servers);
-        self.everywhere = nginx_listens::everywhere(&servers);
-        let sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
+        let mut sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
+        let secure: BTreeSet<String> = sites.iter().flat_map(|site| site.listens.secure()).cloned().collect();
+        sites.iter_mut().for_each(|site| site.share_tls(&secure));
         let has_tls = sites.iter().any(|site| site.listens.is_secure());
         let is_answered = |site: &Site<'_>| !(has_tls && site.leads_to_tls());
         let answered: Vec<&Site<'_>> = sites.iter().filter(|site| is_answered(site)).collect();
@@ -309,6 +308,7 @@ impl Import {
     /// What a server says beside its locations.
     fn site<'a>(&mut self, server: &'a Directive, http: &Level) -> Site<'a> {
         let (mut level, mut names, mut listens) = (Level::default(), Vec::new(), ServerListens::default());
+        let everywhere = nginx_listens::everywhere(server);
         for directive in server.children() {
             match directive.name.as_str() {
                 "location" => {}
@@ -318,7 +318,7 @@ impl Import {
                 }
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
                 "ssl" if directive.argument(0) == "on" => listens.all_secure(),
-                _ if listens.take(directive, &self.everywhere, &mut self.findings)
+                _ if listens.take(directive, &everywhere, &mut self.findings)
                     || nginx_rulings::is_of_rewriting(directive) => {}
                 _ if nginx_guards::is_guard(directive) => {
                     self.findings.leave(directive, "closed: larder has no such guard, or does not answer so");
@@ -427,6 +427,15 @@ impl Site<'_> {
         self.clear == InTheClear::CanBeLed
             && !said.is_empty()
             && said.iter().all(|said| is_own(said) && nginx_rulings::leads_to_tls(said, name))
+    }
+
+    /// What it has at an address where another server has TLS comes by TLS.
+    fn share_tls(&mut self, secure: &BTreeSet<String>) {
+        let was_plain = self.listens.is_plain_alone();
+        self.listens.share_tls(secure);
+        if was_plain && self.listens.is_secure() {
+            self.clear = if self.listens.is_secure_alone() { InTheClear::Never } else { InTheClear::CanBeLed };
+        }
     }
 
     fn leads_to_tls(&self) -> bool {

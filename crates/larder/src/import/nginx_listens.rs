@@ -66,21 +66,15 @@ pub struct ServerListens {
     certificates: Vec<Directive>,
     keys: Vec<Directive>,
     only_newest: bool,
-    /// It names addresses, and larder can listen at none of them.
-    is_nowhere: bool,
+    /// It names addresses at which larder cannot listen.
+    has_lost_some: bool,
 }
 
-/// The addresses at which some server listens that is reached by IPv4, all of them of a port.
-pub fn everywhere(servers: &[Directive]) -> BTreeSet<String> {
-    let listens = |server: &Directive| -> Vec<String> {
-        let lines: Vec<&Directive> = server.children().iter().filter(|child| child.name == "listen").collect();
-        if lines.is_empty() {
-            return vec!["*:80".to_owned()];
-        }
-        let reached = lines.iter().filter(|line| !is_of_ipv6_alone(line)).map(|line| address_of(line));
-        reached.map(|address| address.replace("0.0.0.0:", "*:")).filter(|address| address.starts_with("*:")).collect()
-    };
-    servers.iter().flat_map(listens).collect()
+/// The addresses at which a server is reached by IPv4, all of them of a port.
+pub fn everywhere(server: &Directive) -> BTreeSet<String> {
+    let lines = server.children().iter().filter(|child| child.name == "listen" && !is_of_ipv6_alone(child));
+    let addresses = lines.map(|line| address_of(line).replace("0.0.0.0:", "*:"));
+    addresses.filter(|address| address.starts_with("*:")).collect()
 }
 
 /// So nginx has it, unless it is said otherwise.
@@ -104,7 +98,7 @@ impl ServerListens {
     pub fn take(&mut self, directive: &Directive, everywhere: &BTreeSet<String>, findings: &mut Findings) -> bool {
         match directive.name.as_str() {
             "listen" if is_of_ipv6_alone(directive) && !everywhere.contains(&address_of(directive)) => {
-                self.is_nowhere = true;
+                self.has_lost_some = true;
                 findings.leave(
                     directive,
                     "nobody listens: larder listens at all addresses of a port, and this is IPv6 alone",
@@ -156,12 +150,29 @@ impl ServerListens {
         !self.secure.is_empty()
     }
 
+    /// Are there none but those?
+    fn is_nowhere(&self) -> bool {
+        self.has_lost_some && self.plain.is_empty() && self.secure.is_empty()
+    }
+
     pub fn is_plain_alone(&self) -> bool {
         self.secure.is_empty()
     }
 
-    fn is_secure_alone(&self) -> bool {
+    pub fn is_secure_alone(&self) -> bool {
         self.is_secure() && self.plain.is_empty()
+    }
+
+    /// An address that one server has with TLS has it for all.
+    pub fn share_tls(&mut self, secure: &BTreeSet<String>) {
+        let (shared, plain): (Vec<_>, Vec<_>) = self.plain.drain(..).partition(|address| secure.contains(address));
+        self.plain = plain;
+        add(&mut self.secure, &shared);
+    }
+
+    /// Where it listens by TLS.
+    pub fn secure(&self) -> &[String] {
+        &self.secure
     }
 
     /// How requests come to it.
@@ -213,7 +224,7 @@ impl Listens {
     /// Finds out whether some of the servers that listen where the first one does are reached by TLS alone, and others in the clear.
     pub fn seal<'a>(&mut self, first: &ServerListens, all: impl Iterator<Item = &'a ServerListens> + Clone) {
         let places = first.places();
-        let here = all.filter(|listens| listens.places() == places);
+        let here = all.filter(|listens| !listens.is_nowhere() && listens.places() == places);
         let is_divided = here.clone().any(|listens| listens.is_secure_alone())
             && !here.clone().all(|listens| listens.is_secure_alone());
         self.sealed = is_divided.then_some(places);
@@ -221,7 +232,9 @@ impl Listens {
 
     /// Is a server left out, for it answers in the clear alone where nothing is answered so? It would be shown where another one has to be.
     pub fn leaves_out(&self, listens: &ServerListens) -> bool {
-        listens.is_plain_alone() && self.sealed.as_ref().is_some_and(|places| *places == listens.places())
+        listens.is_plain_alone()
+            && !listens.is_nowhere()
+            && self.sealed.as_ref().is_some_and(|places| *places == listens.places())
     }
 
     /// Does a server listen where the first one does? An inner port of nginx's would be open to everybody.
@@ -232,7 +245,7 @@ impl Listens {
         folder: &Path,
         findings: &mut Findings,
     ) -> bool {
-        if listens.is_nowhere && listens.plain.is_empty() && listens.secure.is_empty() {
+        if listens.is_nowhere() {
             return false;
         }
         let places = listens.places();
@@ -277,7 +290,7 @@ impl Listens {
 
     /// A server that leads everything to TLS.
     pub fn leads_to_tls(&mut self, listens: &ServerListens) {
-        if listens.is_nowhere && listens.plain.is_empty() {
+        if listens.is_nowhere() {
             return;
         }
         let usual = ["*:80".to_owned()];
@@ -341,7 +354,7 @@ mod tests {
     fn listens(lines: &[&str]) -> ServerListens {
         let (mut listens, mut findings) = (ServerListens::default(), Findings::default());
         let lines: Vec<Directive> = lines.iter().map(|line| directive(line)).collect();
-        let everywhere = everywhere(&[Directive { block: Some(lines.clone()), ..directive("server") }]);
+        let everywhere = everywhere(&Directive { block: Some(lines.clone()), ..directive("server") });
         assert!(lines.iter().all(|line| listens.take(line, &everywhere, &mut findings)));
         listens
     }
@@ -377,8 +390,12 @@ mod tests {
         assert_eq!(made(&["listen 80", "listen [::]:80"]), both);
         assert_eq!(made(&["listen [::]:80 ipv6only=off"]), both);
         assert_eq!(made(&["listen [::]:8080", "listen 80"]), both);
-        let other = Directive { block: Some(vec![directive("listen 80")]), ..directive("server") };
-        assert_eq!(everywhere(&[other, directive("server")]).into_iter().collect::<Vec<_>>(), ["*:80"]);
+        // What another server has at IPv4 is not what this one is asked for there.
+        let (mut all, mut findings) = (Listens::default(), Findings::default());
+        let mut is_here = |lines: &[&str]| {
+            all.listens_with_the_first(&directive("server"), &listens(lines), Path::new("/"), &mut findings)
+        };
+        assert!(is_here(&["listen 80"]) && !is_here(&["listen [::]:80 default_server ipv6only=on"]));
     }
 
     /// Else what is reached by TLS alone would be shown in the clear.
