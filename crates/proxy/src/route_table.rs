@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use message::Request;
+use message::{Method, Request};
 
 use crate::route_rules::heeds::Heeds;
-use crate::settings::{FieldCondition, RouteSettings, Selector};
+use crate::settings::{FieldCondition, RouteSettings, RouteTarget, Selector};
 
 type TextMap<T> = HashMap<Box<[u8]>, T, foldhash::fast::RandomState>;
 
@@ -49,7 +49,8 @@ impl RouteTable {
     pub(crate) fn new(routes: Vec<RouteSettings>) -> RouteTable {
         let mut table = RouteTable { routes, ..RouteTable::default() };
         table.select_by_conditions();
-        table.heeds = table.routes.iter().map(|route| Heeds::of(&route.rules)).collect();
+        let methods = table.routes.iter().any(|route| !route.methods.is_empty());
+        table.heeds = table.routes.iter().map(|route| Heeds { methods, ..Heeds::of(&route.rules) }).collect();
         let mut order: Vec<usize> = (0..table.routes.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(table.routes[at].conditions_count()));
         for at in order {
@@ -74,10 +75,10 @@ impl RouteTable {
         table
     }
 
-    /// Where a field says which route answers, the same URL has an answer for each of its values.
+    /// Where a field says which route answers, the same URL has an answer for each of its values. Whom it only shuts out gets none.
     fn select_by_conditions(&mut self) {
-        let names: Vec<Box<str>> =
-            self.routes.iter().flat_map(|route| &route.fields).map(FieldCondition::key).collect();
+        let answering = self.routes.iter().filter(|route| route.target != RouteTarget::Closed);
+        let names: Vec<Box<str>> = answering.flat_map(|route| &route.fields).map(FieldCondition::key).collect();
         for name in names {
             for route in &mut self.routes {
                 let selector = Selector::Field(name.clone());
@@ -112,6 +113,12 @@ impl RouteTable {
     #[inline]
     pub(crate) fn find_path(&self, request: &Request<'_>, path: &[u8]) -> Option<RouteAt> {
         self.find_where(&request.authority.host, path, |place| self.at(*place).conditions_fit(request))
+    }
+
+    /// Does its method lead a request to another route than a GET of the same URL? Then it shares no response with that.
+    pub(crate) fn is_apart_from_get(&self, request: &Request<'_>, at: RouteAt) -> bool {
+        let get = Request { method: Method::Get, method_text: b"GET", ..request.clone() };
+        request.method != Method::Get && self.find(&get) != Some(at)
     }
 
     #[inline]
@@ -227,10 +234,10 @@ impl RouteSettings {
 
 #[cfg(test)]
 mod tests {
-    use message::{Authority, Fields, Method, Scheme, TargetForm, Version};
+    use message::{Authority, Fields, Scheme, TargetForm, Version};
 
     use super::*;
-    use crate::settings::{PathPattern, RouteTarget};
+    use crate::settings::PathPattern;
 
     fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
         let to = RouteSettings::to(RouteTarget::Origin(origin));
@@ -329,6 +336,27 @@ mod tests {
         check("GET", "a/x", Some(("x-beta", "no")), 4);
         // A longer path is more exact than a condition.
         check("GET", "a/api/x", Some(("x-beta", "yes")), 1);
+    }
+
+    #[test]
+    fn a_condition_may_look_away_from_the_case_of_letters() {
+        let host = FieldCondition::new("X-Beta", Some("(?i)*Yes"));
+        let beta = RouteSettings { fields: vec![host], ..route(None, "/", 3) };
+        let routes = [beta, route(None, "/", 4)];
+        for (value, expect) in [("yes", 3), ("OH YES", 3), ("yes!", 4), ("(?i)yEs", 3)] {
+            assert_eq!(asked(&routes, "GET", "a/", Some(("x-beta", value))), Some(expect), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_shuts_out_selects_no_response() {
+        let with = |target| {
+            let fields = vec![FieldCondition::new("X-Bad", None)];
+            let table =
+                RouteTable::new(vec![RouteSettings { fields, target, ..route(None, "/", 1) }, route(None, "/", 2)]);
+            table.iter().map(|route| route.rules.caching.selected_by.len()).sum::<usize>()
+        };
+        assert_eq!((with(RouteTarget::Closed), with(RouteTarget::Origin(1))), (0, 2));
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn path(node: Node<'_>) -> Result<String, Complaint> {
     })
 }
 
-/// `header = { NAME = "VALUE" }`, or `true` for any value.
+/// `header = { NAME = "VALUE" }`, `(?i)VALUE` for letters of either case, or `true` for any value.
 fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
     let Some(table) = section.section("header") else { return Vec::new() };
     let mut fields = Vec::new();

@@ -324,7 +324,9 @@ pub fn route_host(written: &str) -> Option<String> {
     let name = written.strip_prefix("*.").unwrap_or(written);
     let authority = Authority::parse(name.as_bytes(), Scheme::Http)?;
     let plain = !name.contains('*') && !name.ends_with(':') && !has_port(name);
-    let host = std::str::from_utf8(&authority.host).ok()?;
+    // The dot of the root behind a name is no part of it.
+    let host = std::str::from_utf8(&authority.host).ok().map(|host| host.strip_suffix('.').unwrap_or(host))?;
+    let plain = plain && !host.is_empty();
     plain.then(|| if name.len() < written.len() { format!("*.{host}") } else { host.to_owned() })
 }
 

@@ -67,7 +67,10 @@ fn of_path(route: &RouteSettings) -> Option<String> {
 fn field(condition: &FieldCondition) -> String {
     match condition.value() {
         None => format!("req.http.{}", condition.name()),
-        Some(value) => format!("req.http.{} ~ \"^{}$\"", condition.name(), whole(value)),
+        Some(value) => {
+            let case = if condition.ignores_case() { "(?i)" } else { "" };
+            format!("req.http.{} ~ \"{case}^{}$\"", condition.name(), whole(value))
+        }
     }
 }
 

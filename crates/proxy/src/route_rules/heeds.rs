@@ -7,6 +7,8 @@ use crate::route_rules::RouteRules;
 pub(crate) struct Heeds {
     /// Every request, whatever it has.
     pub(crate) requests: bool,
+    /// Some route of the table is for some methods: others than GET may be led elsewhere.
+    pub(crate) methods: bool,
     /// The query, where there is one.
     pub(crate) queries: bool,
     /// Cookies, where there are some.
@@ -25,6 +27,7 @@ impl Heeds {
                 || rules.request_fields.acts()
                 || rules.caching.acts_on_requests()
                 || rules.answer_fields.cross_origin.is_some(),
+            methods: false,
             queries: rules.query.acts(),
             cookies: rules.cookies.acts(),
             answers: rules.answer_fields.acts(),

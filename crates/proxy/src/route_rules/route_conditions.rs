@@ -49,12 +49,19 @@ pub struct FieldCondition {
     name: Box<str>,
     /// What one of its lines has to be. `None`: anything.
     value: Option<NamePattern>,
+    ignores_case: bool,
 }
+
+/// Stands in front of a value whose letters count in either case.
+const EITHER_CASE: &str = "(?i)";
 
 impl FieldCondition {
     pub fn new(name: &str, value: Option<&str>) -> FieldCondition {
         let known = FieldName::classify(name.as_bytes());
-        FieldCondition { known, name: name.into(), value: value.map(NamePattern::new) }
+        let in_either_case = value.and_then(|value| value.strip_prefix(EITHER_CASE));
+        let ignores_case = in_either_case.is_some();
+        let value = in_either_case.or(value).map(NamePattern::new);
+        FieldCondition { known, name: name.into(), value, ignores_case }
     }
 
     pub fn name(&self) -> &str {
@@ -66,6 +73,11 @@ impl FieldCondition {
         self.value.as_ref()
     }
 
+    /// Are letters of either case the same in its value?
+    pub fn ignores_case(&self) -> bool {
+        self.ignores_case
+    }
+
     /// Its name in lower case.
     pub(crate) fn key(&self) -> Box<str> {
         self.name.to_ascii_lowercase().into()
@@ -74,7 +86,13 @@ impl FieldCondition {
     pub(crate) fn fits(&self, request: &Request<'_>) -> bool {
         match &self.value {
             None => request.fields.get_named(self.known, self.name.as_bytes()).is_some(),
-            Some(value) => request.fields.get_all_named(self.name.as_bytes()).any(|line| value.is_match(line)),
+            Some(value) => {
+                let is_match = |line| match self.ignores_case {
+                    true => value.is_match_of_field(line),
+                    false => value.is_match(line),
+                };
+                request.fields.get_all_named(self.name.as_bytes()).any(is_match)
+            }
         }
     }
 }

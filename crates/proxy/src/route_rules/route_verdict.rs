@@ -127,6 +127,7 @@ pub(crate) fn of_request(
     };
     let (heeds, ignores_tracking) = (site.routes.heeds(at), site.ignores_tracking());
     let may_act = heeds.requests
+        || heeds.methods && request.method != Method::Get
         || request.query.is_some() && (heeds.queries || ignores_tracking)
         || asked.seen.has(FieldName::Cookie) && (heeds.cookies || ignores_tracking);
     let verdict = match may_act {
@@ -176,6 +177,7 @@ fn by_rules(
         return RouteVerdict { route, first: Some(first), is_user, ..RouteVerdict::default() };
     }
     let bypass = rewrite(asked, (rules, site.ignores_tracking()), &source, rewritten);
+    let bypass = bypass.or_else(|| passed_by_method(site, request, at));
     let first = waits.then(|| FirstWord::Admit { credentials: verify, then: None, also: Box::default() });
     RouteVerdict { route, first, bypass, is_settled: false, is_user }
 }
@@ -191,7 +193,13 @@ pub(crate) fn of_admitted(
     let groups = route.path_pattern.as_ref().filter(|_| route.rules.names_groups());
     let groups = groups.and_then(|pattern| pattern.groups(request.path));
     let source = TemplateSource { user, groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };
-    rewrite(asked, (&route.rules, site.ignores_tracking()), &source, room.take())
+    let bypass = rewrite(asked, (&route.rules, site.ignores_tracking()), &source, room.take());
+    bypass.or_else(|| passed_by_method(site, request, at))
+}
+
+/// What somebody else has answered to a GET answers no request that its method leads here, and the other way round.
+fn passed_by_method(site: &Site, request: &Request<'_>, at: RouteAt) -> Option<WhyPassed> {
+    (site.routes.heeds(at).methods && site.routes.is_apart_from_get(request, at)).then_some(WhyPassed::Route)
 }
 
 /// Limits of routes that the path belongs to in another of its meanings: no spelling is a way round them. Returns those that count requests.

@@ -95,6 +95,28 @@ fn a_page_that_gives_its_client_a_cookie_is_no_page_for_all() {
     assert_eq!((hit.asked().len(), hit.field("set-cookie")), (0, String::new()));
 }
 
+/// HEAD is answered by what a GET has brought, and what a POST brings may answer a GET: not where somebody else answers these.
+#[test]
+fn what_one_route_has_brought_answers_no_method_of_another() {
+    for (methods, expect) in
+        [(&[][..], [1, 0, 1, 0]), (&["GET"], [1, 1, 1, 1]), (&["HEAD"], [1, 1, 1, 0]), (&["POST"], [1, 0, 1, 1])]
+    {
+        let story = Story::with(|settings| {
+            if !methods.is_empty() {
+                let methods = methods.iter().map(|&method| method.into()).collect();
+                settings.routes.push(RouteSettings { methods, ..settings.routes[0].clone() });
+            }
+        });
+        let count = |line: &str, body: &str| {
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            story.origin([answer(200, &["Cache-Control: max-age=60", &format!("Content-Location: {path}")], "page")]);
+            story.ask(line, &[], body).asked().len()
+        };
+        let asked = [count("GET /a", ""), count("HEAD /a", ""), count("POST /b", "x"), count("GET /b", "")];
+        assert_eq!(asked, expect, "{methods:?}");
+    }
+}
+
 #[test]
 fn cookies_by_which_visits_are_counted_make_no_difference() {
     let story = with(RouteRules { caching: lives(60), ..RouteRules::default() });

@@ -27,7 +27,13 @@ pub const CONDITIONS: &[KeyDefinition] = &[
     key(
         V0_1,
         "header",
-        Map("the name of a field", &Either(&[Switch, Text("a value, in which a * stands for any text")])),
+        Map(
+            "the name of a field",
+            &Either(&[
+                Switch,
+                Text("a value, in which a * stands for any text; (?i) in front for letters of either case"),
+            ]),
+        ),
         "Fields that a request must have: true for any value.",
     )
     .without("none")
