@@ -20,6 +20,7 @@ mod caddy_text;
 mod caddy_walk;
 mod caddy_words;
 mod decided_routes;
+mod field_values;
 mod haproxy_acls;
 mod haproxy_backends;
 mod haproxy_binds;

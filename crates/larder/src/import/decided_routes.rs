@@ -57,20 +57,26 @@ pub fn routes(decided: &[DecidedCell], realm: &str, findings: &mut Findings) -> 
         let own = own_words(one.cell.guards()).filter(|_| !one.cell.asks_a_field_twice());
         let words = match (own, &one.lines) {
             (Some(words), _) if words == ClientWords::default() => words,
-            (Some(words), Some(_)) if words.rates.is_empty() => {
+            (Some(words), _) if !words.rates.is_empty() => {
+                refused.push(refused_for_often(one, &words, &decided[at + 1..], findings));
+                continue;
+            }
+            (Some(words), Some(lines)) => {
+                if let Some(also) = refused_of_the_rest(one, &decided[at + 1..]) {
+                    if !also.is_empty() {
+                        findings.leave(&one.line, "who is let in here is refused by later lines as others are");
+                    }
+                    let all = refused.iter().chain(&also);
+                    made.extend(refused_before((cell, ClientWords::default()), all, lines, realm));
+                    continue;
+                }
                 if !refuses_the_rest(one, &decided[at + 1..]) {
                     findings.leave(&one.line, "who is not let in here is refused, whatever a later line says of him");
                 }
                 words
             }
-            (Some(words), lines) => match refusal_of(words, one.refused_with) {
+            (Some(words), None) => match refusal_of(words, one.refused_with) {
                 Some(words) => {
-                    if lines.is_some() {
-                        findings.leave(&one.line, "who asks too often is refused, and led nowhere else");
-                    }
-                    if !words.rates.is_empty() {
-                        findings.note(&one.line, "each route counts its own requests, and not those of others");
-                    }
                     refused.push(RefusedBefore { cell, words });
                     continue;
                 }
@@ -88,18 +94,86 @@ pub fn routes(decided: &[DecidedCell], realm: &str, findings: &mut Findings) -> 
         };
         match &one.lines {
             None => made.push(MadeRoute { cell, lines: closed() }),
-            Some(lines) => {
-                for (cell, words) in with_refusals((cell, words), &refused) {
-                    let words = words.lines(realm);
-                    made.push(MadeRoute { cell, lines: lines.iter().cloned().chain(words).collect() });
-                }
-            }
+            Some(lines) => made.extend(refused_before((cell, words), refused.iter(), lines, realm)),
         }
         if made.len() > ROUTES_MAX {
             return Err(format!("more than {ROUTES_MAX} routes would come of it"));
         }
     }
     Ok(by_host(&made))
+}
+
+/// Routes of somebody who answers, in the parts in which the same is refused.
+fn refused_before<'a>(
+    one: (RequestCell, ClientWords),
+    refused: impl Iterator<Item = &'a RefusedBefore>,
+    lines: &[String],
+    realm: &str,
+) -> Vec<MadeRoute> {
+    let parts = with_refusals(one, refused).into_iter();
+    let with = |words: ClientWords| lines.iter().cloned().chain(words.lines(realm)).collect();
+    parts.map(|(cell, words)| MadeRoute { cell, lines: with(words) }).collect()
+}
+
+/// Who asks too often is refused in all of a cell: routes do not ask at first who it is.
+fn refused_for_often(
+    one: &DecidedCell,
+    words: &ClientWords,
+    later: &[DecidedCell],
+    findings: &mut Findings,
+) -> RefusedBefore {
+    let guards = one.cell.guards();
+    let is_rate = |guard: &ClientGuard| matches!(guard, ClientGuard::TooOften(_));
+    let cell = one.cell.without_guards().with_fields_once();
+    let is_of_them = |next: &&DecidedCell| next.lines.is_some() && cell.meet(&next.cell.without_guards()).is_some();
+    let has_them =
+        |next: &DecidedCell| guards.iter().filter(|guard| !is_rate(guard)).all(|own| next.cell.guards().contains(own));
+    if one.lines.is_some() {
+        findings.leave(&one.line, "who asks too often is refused, and led nowhere else");
+    } else if !reached(&cell, later).filter(is_of_them).all(has_them) {
+        findings.leave(&one.line, "who asks too often is refused, whoever it is");
+    }
+    findings.note(&one.line, "each route counts its own requests, and not those of others");
+    // Where these are let through it says no status: the next line about as many does.
+    let is_same = |next: &&DecidedCell| {
+        next.lines.is_none() && guards.iter().any(|own| is_rate(own) && next.cell.guards().contains(own))
+    };
+    let saying = one.lines.as_ref().and_then(|_| later.iter().find(is_same)).unwrap_or(one);
+    let rates = ClientWords { rates: words.rates.clone(), ..ClientWords::default() };
+    RefusedBefore { cell, words: refusal_of(rates, saying.refused_with).unwrap_or_default() }
+}
+
+/// What those of a cell may come to behind a rule: up to the first that is for them all.
+fn reached<'a>(cell: &'a RequestCell, later: &'a [DecidedCell]) -> impl Iterator<Item = &'a DecidedCell> {
+    let is_last = |next: &DecidedCell| next.cell.guards().is_empty() && cell.is_within(&next.cell);
+    let end = later.iter().position(is_last).map_or(later.len(), |at| at + 1);
+    later[..end].iter()
+}
+
+/// Is everybody else in the cell of a rule that lets some in answered alike by later ones? Then what these refuse before.
+fn refused_of_the_rest(one: &DecidedCell, later: &[DecidedCell]) -> Option<Vec<RefusedBefore>> {
+    let [guard] = one.cell.guards() else { return None };
+    let (cell, mut refused) = (one.cell.without_guards(), Vec::new());
+    for next in later {
+        let all = next.cell.without_guards();
+        if next.cell.guards().contains(guard) || cell.meet(&all).is_none() {
+            continue;
+        }
+        let words = own_words(next.cell.guards()).filter(|_| !next.cell.asks_a_field_twice())?;
+        match &next.lines {
+            lines if words == ClientWords::default() => match *lines == one.lines {
+                true if cell.is_within(&all) => return Some(refused),
+                true => {}
+                false => return None,
+            },
+            _ if !words.rates.is_empty() => {
+                refused.push(refused_for_often(next, &words, &[], &mut Findings::default()));
+            }
+            Some(_) => return None,
+            None => refused.push(RefusedBefore { cell: all, words: refusal_of(words, next.refused_with)? }),
+        }
+    }
+    None
 }
 
 fn closed() -> Vec<String> {
@@ -163,7 +237,10 @@ fn refuses_who_fails(one: &DecidedCell, later: &[DecidedCell], fails: &dyn Fn(&C
 }
 
 /// The parts of a cell with what was refused before in each.
-fn with_refusals(one: (RequestCell, ClientWords), refused: &[RefusedBefore]) -> Vec<(RequestCell, ClientWords)> {
+fn with_refusals<'a>(
+    one: (RequestCell, ClientWords),
+    refused: impl Iterator<Item = &'a RefusedBefore>,
+) -> Vec<(RequestCell, ClientWords)> {
     let mut parts = vec![one];
     for before in refused {
         let mut divided = Vec::new();
@@ -171,7 +248,8 @@ fn with_refusals(one: (RequestCell, ClientWords), refused: &[RefusedBefore]) -> 
             if cell.is_within(&before.cell) {
                 divided.push((cell, words.and(&before.words)));
             } else {
-                divided.extend(cell.meet(&before.cell).map(|both| (both, words.and(&before.words))));
+                let both = cell.meet(&before.cell).map(|both| both.with_fields_once());
+                divided.extend(both.map(|both| (both, words.and(&before.words))));
                 divided.push((cell, words));
             }
         }
@@ -231,7 +309,11 @@ fn reachable<'a>(routes: impl Iterator<Item = &'a MadeRoute>) -> Vec<&'a MadeRou
     let mut list: Vec<&MadeRoute> = Vec::new();
     for route in routes {
         let own = route.cell.of_any_host();
-        if !list.iter().any(|known| own.is_within(&known.cell.of_any_host())) {
+        // Two that ask for the same are no configuration.
+        let asks = |cell: &RequestCell| (cell.pattern(), cell.methods().cloned(), cell.fields().to_vec());
+        let is_reached =
+            |known: &&MadeRoute| own.is_within(&known.cell.of_any_host()) || asks(&own) == asks(&known.cell);
+        if !list.iter().any(is_reached) {
             list.push(route);
         }
     }
@@ -338,6 +420,12 @@ mod tests {
         // Others would go elsewhere: they are refused, and it is said.
         let elsewhere = [decided(&[from("10.0.0.1")], Some("x")), decided(&[], Some("y"))];
         check(&elsewhere, &["path = \"/\"; x; allow = [\"10.0.0.1\"]"], 1);
+        // Others are answered alike: nobody has to be told from them.
+        let alike =
+            [decided(&[from("10.0.0.1")], Some("x")), decided(&[from("10.0.0.2")], None), decided(&[], Some("x"))];
+        check(&alike, &["path = \"/\"; x; deny = [\"10.0.0.2\"]"], 1);
+        let alike = [decided(&[path("^/a"), from("10.0.0.1")], Some("x")), decided(&[], Some("x"))];
+        check(&alike, &["path_pattern = '^/a'; x", "path = \"/\"; x"], 0);
         // All that is let in by the same.
         let same = [
             decided(&[path("^/a"), from("10.0.0.1")], Some("x")),
@@ -359,6 +447,19 @@ mod tests {
         let too_often = Asks::Guard(ClientGuard::TooOften("{ requests = 5, status = STATUS }".to_owned()));
         let rate = "path = \"/\"; y; rate_limit = [{ requests = 5, status = 429 }]";
         check(&[decided(std::slice::from_ref(&too_often), None), decided(&[], Some("y"))], &[rate], 0);
-        check(&[decided(&[too_often], Some("slow")), decided(&[], Some("y"))], &[rate], 1);
+        check(&[decided(std::slice::from_ref(&too_often), Some("slow")), decided(&[], Some("y"))], &[rate], 1);
+        // Beside who it is: a password is asked for behind it, and networks make no difference.
+        let known =
+            [decided(&[login("a"), too_often.clone()], None), decided(&[login("a")], Some("y")), decided(&[], None)];
+        let both = "path = \"/\"; y; basic_auth = { file = \"a\", realm = \"ours\" }; rate_limit = [{ requests = 5, status = 429 }]";
+        check(&known, &[both], 0);
+        let office = [
+            decided(&[too_often.clone(), from("10.0.0.1")], Some("y")),
+            decided(std::slice::from_ref(&too_often), None),
+            decided(&[], Some("y")),
+        ];
+        check(&office, &[rate], 1);
+        let office = [decided(&[from("10.0.0.1")], Some("y")), decided(&[too_often], None), decided(&[], Some("y"))];
+        check(&office, &[rate], 1);
     }
 }

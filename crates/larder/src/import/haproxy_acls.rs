@@ -9,6 +9,7 @@ use std::path::Path;
 use proxy::settings::PathPattern;
 
 use crate::bounded_file;
+use crate::import::field_values;
 use crate::import::haproxy_rates::RatesTracked;
 use crate::import::haproxy_users::UserLists;
 use crate::import::nginx_order::escaped;
@@ -182,45 +183,74 @@ impl WrittenTest {
         if PathPattern::new(&regex).is_ok() { vec![sure(Asks::Path(PathTest::matching(&regex)))] } else { unsure() }
     }
 
-    /// Names of hosts; larder's have no letters' size and no port.
+    /// Names of hosts; larder's have no letters' size, no port and no dot behind. What is another comparison is one of the field.
     fn by_host(&self) -> Vec<Alternative> {
-        let mut names = std::collections::BTreeSet::new();
-        // An end that begins within a label, and labels anywhere, are met by hosts that no list of names is.
-        let mut others_may_meet_it = false;
+        let (mut names, mut fields) = (std::collections::BTreeSet::new(), Vec::new());
         for value in &self.values {
-            if !self.ignores_case && value.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                return unsure();
-            }
-            let value = value.to_lowercase();
-            let (name, port) = value.split_once(':').map_or((&*value, None), |(name, port)| (name, Some(port)));
-            // One port of a name alone is none of larder's hosts.
-            if port.is_some() && !self.values.iter().any(|other| other.eq_ignore_ascii_case(name)) {
-                return unsure();
-            }
+            let lower = value.to_lowercase();
+            let (name, port) = lower.split_once(':').map_or((&*lower, None), |(name, port)| (name, Some(port)));
             let is_name = |name: &str| {
                 !name.is_empty()
+                    && !name.ends_with('.')
                     && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-._".contains(&b))
             };
+            let is_larders = self.ignores_case || lower == *value;
+            // A port beside the name alone says no more than the name.
+            let is_told = port.is_none() || self.values.iter().any(|other| other.eq_ignore_ascii_case(name));
             match (self.comparison, name.strip_prefix('.')) {
-                (Comparison::Whole, None) if is_name(name) => drop(names.insert(name.to_owned())),
-                (Comparison::End, Some(below)) if is_name(below) => drop(names.insert(format!("*.{below}"))),
-                (Comparison::End | Comparison::Labels, None) if is_name(name) => {
-                    names.extend([name.to_owned(), format!("*.{name}")]);
-                    others_may_meet_it = true;
+                (Comparison::Whole, None) if is_name(name) && is_larders && is_told => {
+                    names.insert(name.to_owned());
                 }
-                _ => return unsure(),
+                (Comparison::End, Some(below)) if is_name(below) && is_larders && port.is_none() => {
+                    names.insert(format!("*.{below}"));
+                }
+                _ => match self.host_values(value) {
+                    Some(values) => fields.extend(values),
+                    None => return unsure(),
+                },
             }
         }
-        if names.is_empty() {
-            return unsure();
+        let hosts = (!names.is_empty()).then(|| sure(Asks::Host(names)));
+        let fields = fields.into_iter().map(|value| sure(Asks::Field("Host".to_owned(), Some(self.in_case(&value)))));
+        let all: Vec<Alternative> = hosts.into_iter().chain(fields).collect();
+        if all.is_empty() { unsure() } else { all }
+    }
+
+    /// What Host has to be, where a star stands for any text.
+    fn host_values(&self, value: &str) -> Option<Vec<String>> {
+        if value.is_empty() || value.contains(['*', '/', '?', ',']) && self.comparison != Comparison::Regex {
+            return None;
         }
-        let others = others_may_meet_it.then(unsure).into_iter().flatten();
-        [sure(Asks::Host(names))].into_iter().chain(others).collect()
+        Some(match self.comparison {
+            Comparison::Whole => vec![value.to_owned()],
+            Comparison::Beginning => vec![format!("{value}*")],
+            Comparison::End => vec![format!("*{value}")],
+            Comparison::Within => vec![format!("*{value}*")],
+            Comparison::Labels => {
+                let label = value.trim_matches(['.', ':']);
+                // What is a number may be a port.
+                let is_plain = label.bytes().any(|byte| !byte.is_ascii_digit()) && !label.contains(':');
+                let around = ["", "*."].into_iter().flat_map(|before| ["", ".*", ":*"].map(|behind| (before, behind)));
+                is_plain.then(|| around.map(|(before, behind)| format!("{before}{label}{behind}")).collect())?
+            }
+            Comparison::Regex => field_values::of_regex(value)?,
+            _ => return None,
+        })
+    }
+
+    /// As a value whose letters are compared as this test compares them.
+    fn in_case(&self, value: &str) -> String {
+        let case = if self.ignores_case { "(?i)" } else { "" };
+        format!("{case}{value}")
     }
 
     /// HAProxy divides a field at commas and compares each part: a line that only has the value in it is unsure.
     fn by_field(&self) -> Vec<Alternative> {
         let field = |value: Option<String>| Asks::Field(self.of.clone(), value);
+        // What larder takes out before it looks for a stored response tells no routes apart.
+        if ["cookie", "authorization"].iter().any(|name| self.of.eq_ignore_ascii_case(name)) {
+            return unsure();
+        }
         if self.comparison == Comparison::Found {
             return vec![sure(field(None))];
         }
@@ -228,45 +258,37 @@ impl WrittenTest {
         if matches!(self.comparison, Comparison::Unknown | Comparison::Segments | Comparison::Labels) {
             return unsure();
         }
-        let mut all = Vec::new();
-        let mut rest = Vec::new();
+        let (mut all, mut rest) = (Vec::new(), Vec::new());
         for value in &self.values {
-            if value.is_empty() || value.contains(['*', ',']) {
+            let is_regex = self.comparison == Comparison::Regex;
+            if value.is_empty() || !is_regex && value.contains(['*', ',']) || value.starts_with("(?i)") {
                 return unsure();
             }
-            for value in self.spellings(value) {
-                let exact = match self.comparison {
-                    Comparison::Whole => value.clone(),
-                    Comparison::Beginning => format!("{value}*"),
-                    Comparison::End => format!("*{value}"),
-                    Comparison::Within => format!("*{value}*"),
-                    _ => continue,
-                };
-                all.push(sure(field(Some(exact))));
-                rest.push(Alternative { asks: Some(field(Some(format!("*{value}*")))), is_sure: false });
+            let values = match self.comparison {
+                Comparison::Whole => vec![value.clone()],
+                Comparison::Beginning => vec![format!("{value}*")],
+                Comparison::End => vec![format!("*{value}")],
+                Comparison::Within => vec![format!("*{value}*")],
+                _ => match field_values::of_regex(value) {
+                    Some(values) => values,
+                    None => {
+                        rest.push(Alternative { asks: Some(field(None)), is_sure: false });
+                        continue;
+                    }
+                },
+            };
+            for value in values {
+                let within = self.in_case(&format!("*{}*", value.trim_matches('*')));
+                let exact = self.in_case(&value);
+                // Any text in the middle may have a comma in it.
+                let is_one_part = !value.trim_matches('*').contains(['*', ',']);
+                if exact != within || !is_one_part {
+                    rest.push(Alternative { asks: Some(field(Some(within))), is_sure: false });
+                }
+                all.extend(is_one_part.then(|| sure(field(Some(exact)))));
             }
-        }
-        // In whatever other size of letters, or by an expression: whoever has the field may have met it.
-        if self.ignores_case || all.is_empty() {
-            rest = vec![Alternative { asks: Some(field(None)), is_sure: false }];
-        } else if self.comparison == Comparison::Within {
-            rest.clear();
         }
         all.extend(rest);
-        all
-    }
-
-    fn spellings(&self, value: &str) -> Vec<String> {
-        let mut all = vec![value.to_owned()];
-        if self.ignores_case {
-            let lower = value.to_lowercase();
-            let capital = lower[..1].to_uppercase() + &lower[1..];
-            for spelling in [lower, capital, value.to_uppercase()] {
-                if !all.contains(&spelling) {
-                    all.push(spelling);
-                }
-            }
-        }
         all
     }
 
@@ -404,8 +426,8 @@ mod tests {
             "path_reg (a",
             "path_len gt 5",
             "url_beg /a",
-            "hdr_beg(host) www.",
-            "hdr_reg(host) ^a",
+            "hdr_reg(host) ^[ab]",
+            "hdr_len(host) gt 5",
             "hdr_val(x) gt 5",
             "src office.test",
             "ssl_c_verify 0",
@@ -414,14 +436,14 @@ mod tests {
             "var(txn.a) b",
             "nbsrv(app) lt 2",
             "path_beg -M /a",
-            "hdr(host) a.test:8080",
             "hdr_cnt(x) eq 0",
             "cook_cnt(x) eq 0",
             "cook(session)",
+            "hdr(cookie) a=1",
+            "hdr(Authorization) -m found",
             "path,field(1,:) /a",
             "hdr(x-a),field(1,:) b",
-            "hdr(host) B.test",
-            "hdr_dom(host) .a.test",
+            "hdr_dom(host) 8080",
             "method get",
             "sc_http_req_rate(0) gt 5",
         ] {
@@ -438,11 +460,19 @@ mod tests {
         host("hdr(host) -i A.test a.test:8080 b.test", &["a.test", "b.test"]);
         host("hdr_end(host) .a.test", &["*.a.test"]);
         host("req.hdr(host),lower,field(1,:) a.test", &["a.test"]);
-        // Also met by nota.test, and by a.test.example.
-        for line in ["hdr_end(host) a.test", "hdr_dom(host) a.test"] {
-            let names = ["*.a.test", "a.test"].map(str::to_owned).into();
-            assert_eq!(of(line), [vec![sure(Asks::Host(names))], unsure()].concat(), "{line}");
-        }
+        // What names of larder's do not say is asked of the field.
+        let values = |line: &str, expect: &[&str]| {
+            let value = |value: &&str| sure(Asks::Field("Host".to_owned(), Some((*value).to_owned())));
+            assert_eq!(of(line), expect.iter().map(value).collect::<Vec<_>>(), "{line}");
+        };
+        values("hdr_beg(host) -i www.", &["(?i)www.*"]);
+        values("hdr_end(host) a.test", &["*a.test"]);
+        values("hdr_sub(host) .cdn.", &["*.cdn.*"]);
+        values("hdr_dom(host) .a.test", &["a.test", "a.test.*", "a.test:*", "*.a.test", "*.a.test.*", "*.a.test:*"]);
+        values("hdr_reg(host) -i ^(www|m)\\.", &["(?i)www.*", "(?i)m.*"]);
+        values("hdr(host) a.test:8080", &["a.test:8080"]);
+        values("hdr(host) B.test", &["B.test"]);
+        values("hdr(host) a.test.", &["a.test."]);
         assert_eq!(
             of("src 10.0.0.0/8 ::1"),
             [sure(Asks::Guard(ClientGuard::From(vec!["10.0.0.0/8".into(), "::1".into()])))]
@@ -463,11 +493,11 @@ mod tests {
         };
         assert_eq!(shown("hdr(x-a) b"), ["true b", "false *b*"]);
         assert_eq!(shown("hdr_sub(x-a) b"), ["true *b*"]);
-        assert_eq!(
-            shown("hdr(upgrade) -i WebSocket"),
-            ["true WebSocket", "true websocket", "true Websocket", "true WEBSOCKET", "false any"]
-        );
-        assert_eq!(shown("hdr_reg(x-a) ^b"), ["false any"]);
+        assert_eq!(shown("hdr(upgrade) -i WebSocket"), ["true (?i)WebSocket", "false (?i)*WebSocket*"]);
+        assert_eq!(shown("hdr_sub(x-a) -i b"), ["true (?i)*b*"]);
+        assert_eq!(shown("hdr_reg(x-a) ^b"), ["true b*", "false *b*"]);
+        assert_eq!(shown("hdr_reg(x-a) b.*c|d"), ["true *d*", "false *b*c*"]);
+        assert_eq!(shown("hdr_reg(x-a) [bc]"), ["false any"]);
         assert_eq!(shown("hdr(x-a) -m found"), ["true any"]);
     }
 }

@@ -7,7 +7,7 @@ use crate::import::decided_routes::DecidedCell;
 use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_conditions::NamedTests;
 use crate::import::haproxy_conf::HaproxySection;
-use crate::import::haproxy_redirects::TO_TLS;
+use crate::import::haproxy_redirects;
 use crate::import::haproxy_rules::{ProxyRules, RuleBranch, RuleEnding};
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::imported_fields::EditedFields;
@@ -63,6 +63,12 @@ impl ProxyAnswers {
                 all.push(branch);
                 continue;
             }
+            // Nobody asks the rules of what is disabled.
+            if is_disabled(section) {
+                branch.ends = Some(RuleEnding::Closed(UNAVAILABLE));
+                all.push(branch);
+                continue;
+            }
             branch.ends = None;
             let branches = vec![branch];
             let (named, world) = (named.clone(), world);
@@ -91,7 +97,7 @@ impl ProxyAnswers {
 
     /// Is whoever is answered by nothing else led to https? But for some paths, or for names of which others are refused.
     pub fn leads_to_tls(&self) -> bool {
-        let is_led = |branch: &RuleBranch| branch.ends == Some(RuleEnding::ToTls);
+        let is_led = |branch: &RuleBranch| matches!(branch.ends, Some(RuleEnding::ToTls(_)));
         let is_refused = |branch: &RuleBranch| matches!(branch.ends, Some(RuleEnding::Closed(_)) | None);
         let mut led = self.branches.iter().filter(|branch| is_led(branch)).peekable();
         led.peek().is_some()
@@ -100,7 +106,7 @@ impl ProxyAnswers {
     }
 
     pub fn only_leads_to_tls(&self) -> bool {
-        self.leads_to_tls() && self.branches.iter().all(|branch| branch.ends == Some(RuleEnding::ToTls))
+        self.leads_to_tls() && self.branches.iter().all(|branch| matches!(branch.ends, Some(RuleEnding::ToTls(_))))
     }
 
     pub fn opens_anything(&self) -> bool {
@@ -151,7 +157,7 @@ impl ProxyAnswers {
         }
         let mut lines = match (&branch.ends, origin) {
             (Some(RuleEnding::Answered(lines)), _) => lines.clone(),
-            (Some(RuleEnding::ToTls), _) => vec![TO_TLS.to_owned()],
+            (Some(RuleEnding::ToTls(status)), _) => vec![haproxy_redirects::to_tls(*status)],
             (Some(RuleEnding::OwnServers(_)), Some(origin)) => {
                 let mut lines = vec![format!("origin = {}", quoted(&origin))];
                 lines.extend(branch.rewrite.as_ref().map(|target| format!("rewrite = {}", quoted(target))));
@@ -173,14 +179,21 @@ impl ProxyAnswers {
     }
 }
 
+/// What HAProxy says where there is no server.
+const UNAVAILABLE: u16 = 503;
+
+/// The last word of the two counts.
+fn is_disabled(section: &HaproxySection) -> bool {
+    let said = section.lines.iter().rev().find(|line| matches!(line.name.as_str(), "disabled" | "enabled"));
+    said.is_some_and(|line| line.name == "disabled")
+}
+
 /// Where there are none HAProxy says 503.
 fn own_servers(section: &HaproxySection) -> RuleEnding {
     let is_server = |name: &str| matches!(name, "server" | "server-template" | "dispatch" | "transparent");
-    match section.lines.iter().any(|line| is_server(&line.name))
-        && !section.lines.iter().any(|line| line.name == "disabled")
-    {
+    match section.lines.iter().any(|line| is_server(&line.name)) && !is_disabled(section) {
         true => RuleEnding::OwnServers(section.name.clone()),
-        false => RuleEnding::Closed(503),
+        false => RuleEnding::Closed(UNAVAILABLE),
     }
 }
 

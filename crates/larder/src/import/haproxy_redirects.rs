@@ -39,7 +39,7 @@ fn redirect(words: &[String]) -> Option<RuleEnding> {
     }
     let (to, is_prefix) = to?;
     if is_scheme && !drops_query {
-        return Some(RuleEnding::ToTls);
+        return Some(RuleEnding::ToTls(status.parse().ok()?));
     }
     let rest = if drops_query { "$uri" } else { "$request_uri" };
     let to = if is_prefix { format!("{}{rest}", to.trim_end_matches('/')) } else { to };
@@ -49,7 +49,9 @@ fn redirect(words: &[String]) -> Option<RuleEnding> {
 }
 
 /// The line of a route that leads to the same URL at https.
-pub const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 302 }";
+pub fn to_tls(status: u16) -> String {
+    format!("redirect = {{ to = \"https://$host$request_uri\", status = {status} }}")
+}
 
 fn respond(words: &[String]) -> Option<RuleEnding> {
     let (mut status, mut kind, mut body) = (200_u16, None, String::new());
@@ -84,7 +86,7 @@ mod tests {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         let shown = answer(&words).map(|ending| match ending {
             RuleEnding::Answered(lines) => lines.join(" "),
-            RuleEnding::ToTls => "to tls".to_owned(),
+            RuleEnding::ToTls(status) => format!("to tls, {status}"),
             other => format!("{other:?}"),
         });
         assert_eq!(shown.as_deref(), expect, "{words:?}");
@@ -93,7 +95,8 @@ mod tests {
     #[test]
     fn redirects_lead_where_haproxy_leads() {
         let to = |to: &str, status: u16| format!("redirect = {{ to = \"{to}\", status = {status} }}");
-        check(&["redirect", "scheme", "https", "code", "301"], Some("to tls"));
+        check(&["redirect", "scheme", "https", "code", "301"], Some("to tls, 301"));
+        check(&["redirect", "scheme", "https"], Some("to tls, 302"));
         check(&["redirect", "location", "/new", "code", "301"], Some(&to("/new", 301)));
         check(&["redirect", "prefix", "https://b.test"], Some(&to("https://b.test$request_uri", 302)));
         check(&["redirect", "prefix", "https://b.test", "drop-query"], Some(&to("https://b.test$uri", 302)));

@@ -79,8 +79,8 @@ pub enum RuleEnding {
     Closed(u16),
     /// Lines of a route that answers by itself.
     Answered(Vec<String>),
-    /// It is led to the same URL at https.
-    ToTls,
+    /// It is led to the same URL at https, with this status.
+    ToTls(u16),
     /// Another proxy, whose rules have not been asked yet.
     Backend(String),
     /// The servers of this one.
@@ -122,6 +122,7 @@ impl RuleBranch {
         match asks {
             Asks::Host(_) => self.host.is_some(),
             Asks::Path(_) => self.rewrite.is_some(),
+            Asks::Field(name, _) if name.eq_ignore_ascii_case("host") => self.host.is_some(),
             Asks::Field(name, _) => self.fields.touches(name),
             Asks::Method(_) | Asks::Guard(_) => false,
         }
@@ -298,8 +299,16 @@ impl ProxyRules<'_> {
     /// Pages that HAProxy makes itself.
     fn page(&mut self, line: &Directive) -> Result<(), String> {
         if line.name == "monitor-uri" {
-            let asks = Asks::Path(PathTest::whole(line.argument(0)));
-            self.first_end_those(&asks, &RuleEnding::Answered(vec![ALIVE.to_owned()]), line);
+            let (path, query) =
+                line.argument(0).split_once('?').map_or((line.argument(0), None), |(path, query)| (path, Some(query)));
+            let ending = match query {
+                None => RuleEnding::Answered(vec![ALIVE.to_owned()]),
+                Some(_) => {
+                    self.findings.leave(&said(line), "closed, with any query: routes do not ask for one");
+                    RuleEnding::Closed(FORBIDDEN)
+                }
+            };
+            self.first_end_those(&Asks::Path(PathTest::whole(path)), &ending, line);
             return Ok(());
         }
         let has_uri = self.lines.iter().any(|line| line.name == "stats" && line.argument(0) == "uri");
@@ -348,12 +357,21 @@ impl ProxyRules<'_> {
                 }
                 let says_changed = |branch: &RuleBranch| match &answer {
                     Some(RuleEnding::Answered(lines)) => lines.iter().any(|text| branch.says_changed(text)),
+                    Some(RuleEnding::ToTls(_)) => branch.host.is_some() || branch.rewrite.is_some(),
                     _ => false,
                 };
+                let mut is_changed = false;
                 self.divide(line, &condition, |branch, is_sure| match (&answer, is_sure) {
                     (Some(answer), true) if !says_changed(branch) => branch.end(answer.clone(), line),
-                    _ => branch.close(line),
-                })
+                    _ => {
+                        is_changed |= says_changed(branch);
+                        branch.close(line);
+                    }
+                })?;
+                if is_changed {
+                    self.findings.leave(&said(line), "closed: it says what another rule has changed before");
+                }
+                Ok(())
             }
             "set-header" | "add-header" | "del-header" | "replace-header" | "replace-value" => {
                 self.field(line, &words, &condition)

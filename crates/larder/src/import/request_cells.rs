@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use proxy::settings::NamePattern;
+
 use crate::import::path_tests::PathTest;
 
 /// Some requests: those that meet all of it.
@@ -72,6 +74,7 @@ impl RequestCell {
                 cell.methods = Some(both).filter(|both| !both.is_empty());
                 cell.methods.as_ref()?;
             }
+            Asks::Field(name, Some(value)) if name.eq_ignore_ascii_case("host") => cell.add_host_value(name, value)?,
             Asks::Field(name, value) => add(&mut cell.fields, &(name.clone(), value.clone())),
             Asks::Guard(ClientGuard::From(networks)) => {
                 let known = self.guards.iter().position(|guard| matches!(guard, ClientGuard::From(_)));
@@ -88,6 +91,22 @@ impl RequestCell {
             Asks::Guard(guard) => add(&mut cell.guards, guard),
         }
         Some(cell)
+    }
+
+    /// Host has one line: of two values it has the narrower, or none has both.
+    fn add_host_value(&mut self, name: &str, value: &str) -> Option<()> {
+        let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+        let known = self.fields.iter().filter(|(known, _)| is_it(known)).filter_map(|(_, value)| value.as_ref());
+        if known.clone().any(|known| are_apart(known, value)) {
+            return None;
+        }
+        if !known.clone().any(|known| is_value_within(known, value)) {
+            self.fields.retain(|(known, other)| {
+                !is_it(known) || !other.as_ref().is_none_or(|other| is_value_within(value, other))
+            });
+            self.fields.push((name.to_owned(), Some(value.to_owned())));
+        }
+        Some(())
     }
 
     /// Those whose path does not match. `None`: there are none.
@@ -215,6 +234,36 @@ impl RequestCell {
             }
         }
     }
+}
+
+/// Stands in front of a value of a field whose letters are alike in either case.
+const EITHER_CASE: &str = "(?i)";
+
+/// Can no line be both, where a star stands for any text? By how they begin and end, without the case of letters.
+fn are_apart(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|value| value.strip_prefix(EITHER_CASE).unwrap_or(value).to_lowercase());
+    let begins = |value: &str| value.split('*').next().unwrap_or_default().to_owned();
+    let ends = |value: &str| value.rsplit('*').next().unwrap_or_default().to_owned();
+    let (is_begun, is_ended) = ((begins(&one), begins(&other)), (ends(&one), ends(&other)));
+    let is_met =
+        |whole: &str, pattern: &str| whole.contains('*') || NamePattern::new(pattern).is_match(whole.as_bytes());
+    !(is_begun.0.starts_with(&is_begun.1) || is_begun.1.starts_with(&is_begun.0))
+        || !(is_ended.0.ends_with(&is_ended.1) || is_ended.1.ends_with(&is_ended.0))
+        || !is_met(&one, &other)
+        || !is_met(&other, &one)
+}
+
+/// Is whatever the first value stands for what the second stands for?
+fn is_value_within(one: &str, other: &str) -> bool {
+    let in_either_case = other.strip_prefix(EITHER_CASE);
+    let is_met = |whole: &str, pattern: &str| NamePattern::new(pattern).is_match(whole.as_bytes());
+    one == other
+        || match (in_either_case, one.strip_prefix(EITHER_CASE)) {
+            _ if one.contains('*') => false,
+            (Some(pattern), whole) => is_met(&whole.unwrap_or(one).to_lowercase(), &pattern.to_lowercase()),
+            (None, None) => is_met(one, other),
+            (None, Some(_)) => false,
+        }
 }
 
 fn add<T: Clone + PartialEq>(to: &mut Vec<T>, one: &T) {
@@ -357,6 +406,25 @@ mod tests {
         let other = cell(&[Asks::Method(names(&["POST"]))]).unwrap();
         assert_eq!(narrow.meet(&other), None);
         assert_eq!(narrow.without_path(&PathTest::matching("^/b")), None);
+    }
+
+    #[test]
+    fn a_host_has_one_value() {
+        let check = |one: &str, other: &str, expect: Option<&[&str]>| {
+            let host = |value: &str| Asks::Field("Host".to_owned(), Some(value.to_owned()));
+            let values = cell(&[host(one), host(other)])
+                .map(|cell| cell.fields.into_iter().filter_map(|(_, value)| value).collect::<Vec<_>>());
+            let expect = expect.map(|all| all.iter().map(|&one| one.to_owned()).collect());
+            assert_eq!(values, expect, "{one} {other}");
+        };
+        check("(?i)www.*", "(?i)img.*", None);
+        check("www.*", "*.test", Some(&["www.*", "*.test"]));
+        check("*.org", "*.test", None);
+        check("(?i)WWW.*", "www.a", Some(&["www.a"]));
+        check("www.a", "www.*", Some(&["www.a"]));
+        check("(?i)www.a", "www.*", Some(&["(?i)www.a", "www.*"]));
+        check("www.a", "*b*", None);
+        check("(?i)WWW.*", "www.b*", Some(&["(?i)WWW.*", "www.b*"]));
     }
 
     #[test]

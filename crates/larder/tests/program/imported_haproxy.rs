@@ -533,7 +533,7 @@ backend app
         };
         let (code, out, said) = import(&format!(
             "{DEFAULTS}listen a\n bind :1\n stats auth me:sesame\n http-request replace-header Authorization (.*) sesame\n \
-             http-request deny if {{ hdr_reg(x-key) sesame }}\n server s 127.0.0.1:1 sesame\n"
+             http-request deny if {{ hdr_reg(x-key) [^s]sesame }}\n server s 127.0.0.1:1 sesame\n"
         ));
         assert!(code == Some(1) && !said.contains("sesame") && !out.contains("sesame"), "{said}{out}");
         for (text, expect) in [
