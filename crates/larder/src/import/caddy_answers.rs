@@ -28,6 +28,8 @@ pub struct Hands<'w> {
     pub believes_proxies: bool,
     /// Routes may be told apart by fields.
     pub asks_fields: bool,
+    /// Whether all of the site is served by TLS, or none of it.
+    pub is_secure: Option<bool>,
 }
 
 /// What became of requests at a step.

@@ -25,6 +25,8 @@ pub enum Condition {
     Client(Vec<String>),
     /// Networks of who is connected, a proxy or the client.
     Peer(Vec<String>),
+    /// By TLS.
+    Secure,
     /// Nobody here can tell.
     Unknown,
     All(Vec<Condition>),
@@ -147,6 +149,10 @@ fn of_line(kind: &str, words: &[String], block: &[Directive]) -> Condition {
         ("path_regexp", [regex]) => Condition::PathRegex(None, regex.clone()),
         ("path_regexp", [name, regex]) => Condition::PathRegex(Some(name.clone()), regex.clone()),
         ("method", [_, ..]) => Condition::Method(words.to_vec()),
+        ("protocol", [one]) if one == "https" => Condition::Secure,
+        ("protocol", [one]) if one == "http" => Condition::Not(Box::new(Condition::Secure)),
+        // A name with the root's dot behind it is another one to Caddy, and the same to routes.
+        ("host", [_, ..]) if words.iter().any(|host| host.ends_with('.')) => Condition::Unknown,
         // Of a host that has a * elsewhere routes know nothing.
         ("host", [_, ..]) if words.iter().any(|host| host.strip_prefix("*.").unwrap_or(host).contains('*')) => {
             Condition::Unknown
@@ -195,11 +201,15 @@ pub fn path_regex(path: &str) -> Option<String> {
     let inner = path.trim_matches('*');
     let (begins, ends) = (path.starts_with('*'), path.ends_with('*'));
     let stars = path.matches('*').count();
+    let ends_in_dot = inner.ends_with('.');
+    // Of a dot before the star Caddy sees nothing where nothing but dots and blanks stands behind it; at the end it never sees one.
+    let behind = if ends_in_dot { format!("(?!{END})") } else { String::new() };
     Some(match (begins, ends, stars) {
         _ if path == "*" => "^".to_owned(),
-        (true, true, 2) => escaped(inner),
+        _ if ends_in_dot && !ends => "(?!)".to_owned(),
+        (true, true, 2) => format!("{}{behind}", escaped(inner)),
         (true, false, 1) => format!("{}{END}", escaped(inner)),
-        (false, true, 1) => format!("^{}", escaped(inner)),
+        (false, true, 1) => format!("^{}{behind}", escaped(inner)),
         (_, _, 0) => format!("^{}{END}", escaped(path)),
         _ => format!("^{}{END}", path.split('*').map(escaped).collect::<Vec<_>>().join("[^/]*")),
     })
@@ -366,6 +376,13 @@ mod tests {
             ("/u/*/edit", "/u/ann/edit", true),
             ("/u/*/edit", "/u/a/b/edit", false),
             ("*", "/x", true),
+            ("/a.*", "/a.b", true),
+            ("/a.*", "/a.", false),
+            ("/a.*", "/a..%20", false),
+            ("/a.*", "/a..b", true),
+            ("*/a.*", "/x/a.", false),
+            ("/a.", "/a.", false),
+            ("*.", "/a.", false),
         ] {
             assert_eq!(is_match(pattern, path), expect, "{pattern} {path}");
         }

@@ -170,6 +170,12 @@ impl SiteListens {
         all.len() > 1
     }
 
+    /// Is all of it served by TLS, or all in the clear?
+    pub fn protocol(&self) -> Option<bool> {
+        let first = self.addresses.first()?.is_tls;
+        self.addresses.iter().all(|address| address.is_tls == first).then_some(first)
+    }
+
     /// What stands before the port.
     fn at(&self) -> Vec<String> {
         let all = |bind: &String| match bind.parse::<IpAddr>() {
@@ -200,7 +206,7 @@ fn address(written: &str, has_tls: bool, options: &PortOptions) -> Option<SiteAd
     let is_host = |host: &str| {
         let name = host.strip_prefix("*.").unwrap_or(host);
         let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._[]:".contains(&b));
-        is_name && !name.is_empty()
+        is_name && !name.is_empty() && !name.ends_with('.')
     };
     let host = match host {
         "" | "*" => None,
@@ -231,6 +237,7 @@ fn host_of(written: &str) -> Option<String> {
     let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let host = rest.split(['/', '?']).next()?.to_lowercase();
     let host = host.rsplit_once(':').map_or(host.clone(), |(host, _)| host.to_owned());
+    let host = host.strip_suffix('.').map_or(host.clone(), str::to_owned);
     let host = match host.rsplit_once("*.") {
         Some((_, name)) => format!("*.{name}"),
         None => host,
@@ -437,13 +444,14 @@ mod tests {
             ("http://A.test:80/secret*", Some("a.test")),
             ("*.*.a.test", Some("*.a.test")),
             ("a.*.b.test:8080", Some("*.b.test")),
+            ("http://a.test.:80", Some("a.test")),
             ("{$NAME}", None),
             (":80/secret", None),
             ("{$NAME}.a.test", None),
         ] {
             assert_eq!(host_of(written), expect.map(str::to_owned), "{written}");
         }
-        for none in ["{$NAME}", "a.test/path", "ftp://a", "a:b", "*.*.test"] {
+        for none in ["{$NAME}", "a.test/path", "ftp://a", "a:b", "*.*.test", "http://a.test."] {
             check(none, None);
         }
     }

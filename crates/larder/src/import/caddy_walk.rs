@@ -4,8 +4,10 @@
 //!
 //! What a step says or answers is in `caddy_answers.rs`.
 
+use proxy::settings::PathPattern;
+
 use crate::import::caddy_answers::{self, Hands, Taken};
-use crate::import::caddy_condition::Condition;
+use crate::import::caddy_condition::{Condition, paths_regex};
 use crate::import::caddy_leaves::Leaf;
 use crate::import::caddy_passage::{AskedRequests, Passage};
 use crate::import::caddy_steps::Step;
@@ -152,6 +154,11 @@ impl<'w> Walk<'w> {
                 true => yes(self, asked),
                 false => no(self, asked),
             },
+            Condition::Secure => match self.hands.is_secure {
+                Some(true) => yes(self, asked),
+                Some(false) => no(self, asked),
+                None => self.unknown(at, asked, (yes, no)),
+            },
             Condition::Unknown => self.unknown(at, asked, (yes, no)),
             Condition::Peer(_) if self.hands.believes_proxies => self.unknown(at, asked, (yes, no)),
             Condition::Client(networks) | Condition::Peer(networks) => self.of_client(networks, at, asked, (yes, no)),
@@ -169,6 +176,13 @@ impl<'w> Walk<'w> {
         (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
     ) -> Vec<Leaf> {
         let passage = at.passage;
+        if passage
+            .fallback
+            .as_ref()
+            .is_some_and(|file| passage.path.is_own() && holds_for(condition, file) == Some(false))
+        {
+            return self.of_own_or_fallback(condition, at, asked, (yes, no));
+        }
         let condition = match condition {
             Condition::Path(_) | Condition::PathRegex(..) if passage.fallback.is_some() => None,
             Condition::Path(_) | Condition::PathRegex(..) => passage.path.of_own(condition),
@@ -195,6 +209,25 @@ impl<'w> Walk<'w> {
             true => then,
             false => first.into_iter().chain(then).collect(),
         }
+    }
+
+    /// A condition that does not hold for the file that may answer: it holds for none but paths of its own, and nobody can tell which of
+    /// these have files.
+    fn of_own_or_fallback(
+        &mut self,
+        condition: &Condition,
+        at: At<'_, 'w>,
+        asked: AskedRequests,
+        (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
+    ) -> Vec<Leaf> {
+        let with = match asked.is_known(condition) {
+            Some(false) => return no(self, asked),
+            Some(true) => return self.unknown(at, asked, (yes, no)),
+            None => asked.with(condition),
+        };
+        let Some(with) = with else { return self.unknown(at, asked, (yes, no)) };
+        let first = self.unknown(at, with, (yes, no));
+        first.into_iter().chain(no(self, asked.without(condition))).collect()
     }
 
     /// Nobody can tell for whom a step is: where that makes a difference nobody is answered.
@@ -254,6 +287,16 @@ impl<'w> Walk<'w> {
             }
         }
     }
+}
+
+/// Does a condition hold for this path? `None`: it is about something else.
+fn holds_for(condition: &Condition, path: &str) -> Option<bool> {
+    let regex = match condition {
+        Condition::Path(paths) => paths_regex(paths)?,
+        Condition::PathRegex(_, regex) => regex.clone(),
+        _ => return None,
+    };
+    Some(PathPattern::new(&regex).ok()?.is_match(path.as_bytes()))
 }
 
 /// Is a host, or every host beneath a `*`, one of those that a matcher names?

@@ -82,6 +82,8 @@ struct Import {
     all_hosts: BTreeSet<String>,
     asks_fields: bool,
     believes_proxies: bool,
+    /// Of the site that is walked through.
+    is_secure: Option<bool>,
 }
 
 impl Import {
@@ -217,6 +219,7 @@ impl Import {
             self.findings.leave(head, "in the clear all are led to https://, as other sites are");
         }
         self.of_site(site);
+        self.is_secure = listens.protocol();
         let mut hosts = listens.hosts();
         let (count, is_for_all) = (hosts.len(), hosts.is_empty());
         hosts.retain(|host| !self.hosts.contains(host));
@@ -283,6 +286,7 @@ impl Import {
             file: &self.file,
             believes_proxies: self.believes_proxies,
             asks_fields: self.asks_fields,
+            is_secure: self.is_secure,
         };
         Walk::new(hands, host).leaves(steps)
     }

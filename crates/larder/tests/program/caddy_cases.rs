@@ -43,6 +43,28 @@ pub const CASES: &[Case] = &[
         otherwise: &[("/sub/", 200)],
     },
     Case {
+        name: "fallback",
+        conf: "http:// {\n root * FOLDER/site\n try_files {path} /index.html\n respond /admin* 403\n respond /secret.txt 404\n file_server\n}",
+        listed: &["cannot ask what its matcher asks"],
+        asked: &["/", "/a.txt", "/some/page", "/admin/x", "/admin/none", "/secret.txt"],
+        // Nobody can tell which of these are files.
+        otherwise: &[("/admin/none", 403), ("/secret.txt", 403)],
+    },
+    Case {
+        name: "dots",
+        conf: "http:// {\n respond /a.* shown\n respond /b. never\n respond 403\n}",
+        listed: &[],
+        asked: &["/a.x", "/a.", "/a..", "/a.%20", "/a..x", "/b.", "/b"],
+        otherwise: &[],
+    },
+    Case {
+        name: "protocol",
+        conf: "http:// {\n @led {\n protocol http\n path /led/*\n }\n redir @led https://{host}{uri} 301\n @tls protocol https\n respond @tls secret\n respond clear\n}",
+        listed: &[],
+        asked: &["/led/x?y", "/x"],
+        otherwise: &[],
+    },
+    Case {
         name: "proxies",
         conf: "http:// {\n @post {\n method POST\n path /api/*\n }\n handle @post {\n reverse_proxy ORIGIN_B\n }\n handle_path /api/* {\n reverse_proxy ORIGIN_A {\n header_up X-Site {host}\n header_down -X-Secret\n }\n }\n handle /app* {\n reverse_proxy ORIGIN_A {\n lb_policy least_conn\n header_up Host app.test\n }\n }\n handle /old/* {\n uri strip_prefix /old\n rewrite * /new{uri}\n reverse_proxy ORIGIN_B\n }\n respond /ping pong\n respond 404\n}",
         listed: &[],

@@ -393,6 +393,11 @@ mod tests {
                 "\0",
             ),
             (
+                "http://a.test.:80 {\n respond no 403\n}\n:80 {\n respond hi\n}\n",
+                "host = [\"a.test\"]\nclosed = true",
+                "\0",
+            ),
+            (
                 "http://a.test {\n bind localhost\n respond hi\n}\n:80 {\n respond hi\n}\n",
                 "host = [\"a.test\"]\nclosed = true",
                 "\0",
