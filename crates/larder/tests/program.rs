@@ -96,6 +96,8 @@ mod imported_haproxy_holes;
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
+#[path = "program/imported_nginx_tries.rs"]
+mod imported_nginx_tries;
 #[path = "program/imported_proxy.rs"]
 mod imported_proxy;
 #[path = "program/init_command.rs"]

@@ -378,14 +378,15 @@ impl Import {
 
     fn hosts(&mut self, server: &Directive, names: &[String]) -> Vec<String> {
         if names.iter().any(|name| is_no_host(name)) {
-            self.findings.leave(server, "a host cannot be a regex, nor end in a star");
+            self.findings.leave(server, "a host cannot be a regex, nor end in a star or a dot");
         }
         hosts_of(names)
     }
 }
 
 fn is_no_host(name: &str) -> bool {
-    name.starts_with('~') || name.ends_with('*') || name.contains('$')
+    // A request's host never has a dot behind it: nginx takes it off.
+    name.starts_with('~') || name.ends_with(['*', '.']) || name.contains('$')
 }
 
 fn hosts_of(names: &[String]) -> Vec<String> {

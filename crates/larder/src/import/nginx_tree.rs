@@ -213,6 +213,11 @@ impl<'a> Tree<'a> {
                 format!("allow_from = [{}]", from.join(", ")),
             ]);
         }
+        let asks_others = ["proxy_pass", "memc_pass", "memcached_pass"].iter().any(|name| handler(name).is_some());
+        if let Some(tries) = handler("try_files").filter(|_| asks_others) {
+            self.findings.leave(tries, "closed: who asks for a file is answered otherwise than who does not");
+            return AnsweredBy::Closed;
+        }
         if let Some(pass) = handler("proxy_pass") {
             return self.proxied(pass, spot, block, level, rulings);
         }
