@@ -75,6 +75,7 @@ pub fn left_unsaid(step: &Step<'_>, passage: &Passage) -> Passage {
 /// What Caddy says where nobody answers: 200, and nothing.
 pub fn nothing(hands: &mut Hands<'_>, passage: &Passage) -> LeafAnswer {
     match &passage.scripts {
+        None if passage.needs_file => LeafAnswer::Closed,
         Some(scripts) => {
             let why = "closed: larder shows the files beside scripts, and here is no file_server for them";
             hands.findings.leave(&scripts.said, why);
@@ -121,7 +122,12 @@ pub fn take(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &A
         "rewrite" => now.path = rewritten(words, &passage.path, scope),
         "uri" => return uri(hands, directive, words, now),
         "try_files" => match caddy_files::fallback(words, directive) {
-            Some(fallback) if passage.path.is_own() => now.fallback = fallback.or(now.fallback),
+            Some(fallback) if passage.path.is_own() => {
+                now.is_path_unsure |= words.iter().any(|word| word.starts_with("{path}/"));
+                now.needs_file |= fallback.is_none() && words.iter().any(|word| word.starts_with('='));
+                now.fallback = fallback.or(now.fallback);
+                now.looked_in = Some(passage.root.clone());
+            }
             _ => return closed(hands, directive, "closed: larder looks for the path, then for one file of its root"),
         },
         "php_fastcgi" => match caddy_files::scripts(hands, directive, words, passage) {
@@ -152,7 +158,7 @@ fn closed(hands: &mut Hands<'_>, directive: &Directive, why: &'static str) -> Ta
 
 pub fn scope<'a>(passage: &Passage, asked: &'a AskedRequests) -> TextScope<'a> {
     TextScope {
-        is_rewritten: !passage.path.is_own() || passage.fallback.is_some(),
+        is_rewritten: !passage.path.is_own() || passage.fallback.is_some() || passage.is_path_unsure,
         has_login: passage.guards.iter().any(|guard| guard.starts_with("basic_auth")),
         groups: asked.groups(),
         upstream: None,
@@ -220,6 +226,9 @@ fn answer(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &Ask
     if passage.requests.closes || passage.answers.closes {
         return LeafAnswer::Closed;
     }
+    if passage.needs_file && (directive.name != "file_server" || passage.scripts.is_some()) {
+        return close(hands, "closed: only who asks for a file comes here, and larder looks for one where it shows it");
+    }
     match directive.name.as_str() {
         "abort" => {
             hands.findings.note(directive, "403: larder answers, and ends no connection without a word");
@@ -230,10 +239,12 @@ fn answer(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &Ask
             refused_or_answered(passage, status, "")
         }
         "respond" => match own_answer(directive, words, scope(passage, asked)) {
+            Some((_, body)) if says_changed(passage, &body) => close(hands, SAYS_CHANGED),
             Some((status, body)) => refused_or_answered(passage, status, &body),
             None => close(hands, "closed: a text with a placeholder that larder has not"),
         },
         "redir" => match redirect(words, scope(passage, asked)) {
+            Some(line) if says_changed(passage, &line) => close(hands, SAYS_CHANGED),
             Some(line) => answered(passage, vec![line]),
             None => close(hands, "closed: a redirect to what larder cannot say"),
         },
@@ -252,6 +263,14 @@ fn answer(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &Ask
         },
         _ => close(hands, "closed: larder has no such handler, or does not answer so"),
     }
+}
+
+const SAYS_CHANGED: &str = "closed: it says a field that another directive has changed before";
+
+/// Does a text say a field that has been changed? larder's variables are of the request as it came.
+fn says_changed(passage: &Passage, text: &str) -> bool {
+    let said = text.split("${http_").skip(1).filter_map(|rest| rest.split_once('}'));
+    said.map(|(name, _)| name.replace('_', "-")).any(|name| passage.requests.names(&name))
 }
 
 /// A status of 4xx keeps people out.
@@ -338,6 +357,7 @@ fn proxied(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &As
             who.push(format!("rewrite = {}", quoted(&format!("{}/${{{group}}}", added.replace('$', "$$")))));
         }
         PathNow::Fixed(path) => who.push(format!("rewrite = {}", quoted(&path.replace('$', "$$")))),
+        PathNow::Written(text) if says_changed(passage, text) => return close(hands, SAYS_CHANGED),
         PathNow::Written(text) => who.push(format!("rewrite = {}", quoted(text))),
         PathNow::Unknown => return close(hands, "closed: larder cannot say the path that the origin is asked for"),
     }

@@ -147,8 +147,10 @@ pub fn answer(
     }
     directive.children().iter().for_each(|line| said.take(line, hands.findings));
     let root = said.root.clone().or_else(|| passage.root.clone());
+    let is_elsewhere = passage.looked_in.as_ref().is_some_and(|looked_in| *looked_in != root);
     let root = match root {
         _ if said.is_closed => return None,
+        Some(_) if is_elsewhere => Err("closed: try_files looks for files beneath another root"),
         None => Err("closed: no root is said, and it would be the directory in which Caddy is started"),
         Some(root) if root.contains('{') => Err("closed: a root with a placeholder"),
         Some(root) if !root.starts_with('/') => {
@@ -192,6 +194,10 @@ pub fn answer(
     }
     who.extend(said.lines);
     let mut closed: Vec<String> = said.hidden.iter().flat_map(|name| hidden_paths(name, &root)).collect();
+    // A directory is no file.
+    if passage.needs_file && !passage.is_path_unsure {
+        closed.push("/$".to_owned());
+    }
     closed.extend(own_file(hands.file, &root));
     closed.extend(hands.users.files(&root));
     let shown_elsewhere = index.iter().map(|name| format!("/{name}")).chain(fallback).collect();

@@ -20,6 +20,12 @@ pub struct Passage {
     pub body_bytes_max: Option<u64>,
     /// The file that answers where there is none.
     pub fallback: Option<String>,
+    /// The root beneath which it has been looked for files.
+    pub looked_in: Option<Option<String>>,
+    /// Who asks for what is no file there has been told so.
+    pub needs_file: bool,
+    /// The path may be that of a directory's index now, or have a slash behind it.
+    pub is_path_unsure: bool,
     pub scripts: Option<Scripts>,
 }
 

@@ -176,15 +176,15 @@ impl<'w> Walk<'w> {
         (yes, no): (Further<'_, 'w>, Further<'_, 'w>),
     ) -> Vec<Leaf> {
         let passage = at.passage;
-        if passage
-            .fallback
-            .as_ref()
-            .is_some_and(|file| passage.path.is_own() && holds_for(condition, file) == Some(false))
-        {
+        if passage.fallback.as_ref().is_some_and(|file| {
+            passage.path.is_own() && !passage.is_path_unsure && holds_for(condition, file) == Some(false)
+        }) {
             return self.of_own_or_fallback(condition, at, asked, (yes, no));
         }
         let condition = match condition {
-            Condition::Path(_) | Condition::PathRegex(..) if passage.fallback.is_some() => None,
+            Condition::Path(_) | Condition::PathRegex(..) if passage.fallback.is_some() || passage.is_path_unsure => {
+                None
+            }
             Condition::Path(_) | Condition::PathRegex(..) => passage.path.of_own(condition),
             Condition::Field(name, _) if !self.hands.asks_fields || passage.requests.names(name) => None,
             other => Some(other.clone()),

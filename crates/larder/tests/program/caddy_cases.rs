@@ -51,6 +51,27 @@ pub const CASES: &[Case] = &[
         otherwise: &[("/admin/none", 403), ("/secret.txt", 403)],
     },
     Case {
+        name: "needs-file",
+        conf: "http:// {\n root * FOLDER/site\n try_files {path} =404\n handle /admin/* {\n respond a\n }\n handle /sub/* {\n root * FOLDER/site/sub\n file_server\n }\n handle {\n file_server\n }\n}",
+        listed: &["only who asks for a file", "beneath another root"],
+        asked: &["/a.txt", "/none", "/admin/none", "/admin/x", "/sub/none", "/", "/deep/a.key"],
+        otherwise: &[("/admin/x", 403), ("/admin/none", 403), ("/sub/none", 403), ("/", 403)],
+    },
+    Case {
+        name: "index-of",
+        conf: "http:// {\n root * FOLDER/site\n try_files {path} {path}/index.html\n @html path *.html\n respond @html 403\n file_server\n}",
+        listed: &["cannot ask what its matcher asks"],
+        asked: &["/a.html", "/sub/index.html", "/sub/"],
+        otherwise: &[],
+    },
+    Case {
+        name: "said-again",
+        conf: "http:// {\n route {\n request_header X-Role user\n redir /to/* /is/{header.X-Role}\n respond /in/* {http.request.header.X-Role}\n respond {header.X-Name}\n }\n}",
+        listed: &["redir /to/*", "it says a field", "respond /in/*"],
+        asked: &["/to/x | X-Role: forged", "/in/x | X-Role: forged", "/x | X-Name: ann"],
+        otherwise: &[("/to/x | X-Role: forged", 403), ("/in/x | X-Role: forged", 403)],
+    },
+    Case {
         name: "dots",
         conf: "http:// {\n respond /a.* shown\n respond /b. never\n respond 403\n}",
         listed: &[],
