@@ -149,6 +149,7 @@ Examples:
   larder import old.vcl > new.vcl
   larder import old.vcl -o new.vcl --from 2
   larder import /etc/nginx/nginx.conf -o larder.toml
+  larder import /etc/apache2/apache2.conf -o larder.toml
   larder import /etc/haproxy/haproxy.cfg -o larder.toml
   larder import /etc/squid/squid.conf -o larder.toml
   larder import /etc/caddy/Caddyfile -o larder.toml

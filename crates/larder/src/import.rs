@@ -1,10 +1,21 @@
 //! `larder import FILE`: a file for Varnish 1 to 3 in, VCL 4.1 out, and a list of what could not be carried over. Whose file it is
-//! says `import_kind.rs`; nginx's goes to `import_nginx.rs`, HAProxy's to `import_haproxy.rs`, squid's to `import_squid.rs`, and
-//! Caddy's to `import_caddy.rs`.
+//! says `import_kind.rs`; nginx's goes to `import_nginx.rs`, HAProxy's to `import_haproxy.rs`, squid's to `import_squid.rs`,
+//! Caddy's to `import_caddy.rs`, and Apache's to `import_apache.rs`.
 //!
 //! The translation is `vcl::old_vcl`. Here its result is checked, with what it includes translated on the way, so that
 //! exit code 0 means a file that can be used.
 
+mod apache_access;
+mod apache_conf;
+mod apache_fields;
+mod apache_listens;
+mod apache_paths;
+mod apache_proxy;
+mod apache_redirects;
+mod apache_regions;
+mod apache_scope;
+mod apache_sections;
+mod apache_words;
 mod caddy_access;
 mod caddy_answers;
 mod caddy_condition;
@@ -35,6 +46,7 @@ mod haproxy_servers;
 mod haproxy_texts;
 mod haproxy_times;
 mod haproxy_users;
+mod import_apache;
 mod import_caddy;
 mod import_findings;
 mod import_flags;
@@ -92,6 +104,7 @@ pub fn import(flags: &ImportFlags) -> ExitCode {
     match said.map_or_else(|| ImportKind::of(&flags.file), Ok) {
         Ok(ImportKind::Nginx) => import_nginx::import(flags),
         Ok(ImportKind::Haproxy) => import_haproxy::import(flags),
+        Ok(ImportKind::Apache) => import_apache::import(flags),
         Ok(ImportKind::Caddy) => import_caddy::import(flags),
         Ok(ImportKind::Squid) => import_squid::import(flags),
         Ok(ImportKind::Vcl) => import_vcl(flags),

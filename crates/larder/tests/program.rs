@@ -82,6 +82,8 @@ mod http2_origins;
 mod http2_site;
 #[path = "program/import_command.rs"]
 mod import_command;
+#[path = "program/imported_apache.rs"]
+mod imported_apache;
 #[path = "program/imported_beside.rs"]
 mod imported_beside;
 #[path = "program/imported_caddy.rs"]

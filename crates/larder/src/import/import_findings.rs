@@ -120,6 +120,23 @@ fn secret_from(directive: &Directive) -> Option<usize> {
             (!is_plain).then_some(1)
         }
         name if name.ends_with("_program") => Some(1),
+        name => secret_of_apache(&name.to_ascii_lowercase(), directive),
+    }
+}
+
+/// The same of Apache's words, whose names are written in any letters.
+fn secret_of_apache(name: &str, directive: &Directive) -> Option<usize> {
+    let is_always = directive.argument(0).eq_ignore_ascii_case("always");
+    match name {
+        "setenv" | "define" => Some(1),
+        "setenvif" | "setenvifnocase" => Some(1),
+        "header" | "requestheader" => Some(if is_always { 3 } else { 2 }),
+        name if ["password", "passphrase", "secret", "php_value", "php_admin_value"]
+            .iter()
+            .any(|word| name.contains(word)) =>
+        {
+            Some(0)
+        }
         _ => None,
     }
 }
@@ -255,6 +272,11 @@ mod tests {
         check("lb_policy cookie lb secret", "lb_policy cookie lb …");
         check("secure_link_md5 $uri$secure_link_expires secret", "secure_link_md5 …");
         check("if ($http_x_token != secret)", "if …");
+        check("SetEnv DB_PASSWORD secret", "SetEnv DB_PASSWORD …");
+        check("RequestHeader set Authorization secret", "RequestHeader set Authorization …");
+        check("Header always set X-Key secret", "Header always set X-Key …");
+        check("SetEnvIf X-Token ^secret$ let_in", "SetEnvIf X-Token …");
+        check("AuthLDAPBindPassword secret", "AuthLDAPBindPassword …");
     }
 
     #[test]

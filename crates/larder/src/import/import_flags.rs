@@ -8,8 +8,8 @@ use crate::import::import_kind::ImportKind;
 
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
-    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, haproxy.cfg, Caddyfile or squid.conf, of
-    /// which larder.toml is made
+    /// A VCL file for Varnish 1, 2 or 3, or an nginx.conf, httpd.conf, haproxy.cfg, Caddyfile or
+    /// squid.conf, of which larder.toml is made
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -26,7 +26,7 @@ pub struct ImportFlags {
     pub vcl_path: Vec<PathBuf>,
 
     /// Where relative names of an nginx.conf begin [default: the directory that holds conf/, or the
-    /// file's own]
+    /// file's own], and of an httpd.conf [default: its ServerRoot, or the file's own]
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<PathBuf>,
 

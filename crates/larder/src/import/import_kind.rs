@@ -6,12 +6,13 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use crate::check_vcl::{begins_as_vcl, read_vcl};
-use crate::import::{caddy_file, haproxy_conf, nginx_conf, squid_conf};
+use crate::import::{apache_conf, caddy_file, haproxy_conf, nginx_conf, squid_conf};
 
 /// The programs whose files are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportKind {
     Nginx,
+    Apache,
     Haproxy,
     Caddy,
     Squid,
@@ -22,8 +23,9 @@ pub enum ImportKind {
 /// Does a text say what only files of this program say?
 type Telling = fn(&str) -> bool;
 
-const TELLING: [(ImportKind, Telling); 4] = [
+const TELLING: [(ImportKind, Telling); 5] = [
     (ImportKind::Nginx, nginx_conf::is_nginx),
+    (ImportKind::Apache, apache_conf::is_apache),
     (ImportKind::Haproxy, haproxy_conf::is_haproxy),
     (ImportKind::Caddy, caddy_file::is_caddy),
     (ImportKind::Squid, squid_conf::is_squid),
@@ -41,6 +43,7 @@ impl ImportKind {
     fn program(self) -> &'static str {
         match self {
             ImportKind::Nginx => "nginx",
+            ImportKind::Apache => "Apache",
             ImportKind::Haproxy => "HAProxy",
             ImportKind::Caddy => "Caddy",
             ImportKind::Squid => "Squid",
@@ -53,6 +56,7 @@ fn by_name(file: &Path) -> Option<ImportKind> {
     let name = file.file_name()?.to_string_lossy().to_lowercase();
     match name.as_str() {
         "nginx.conf" => Some(ImportKind::Nginx),
+        "httpd.conf" | "apache2.conf" => Some(ImportKind::Apache),
         "haproxy.cfg" => Some(ImportKind::Haproxy),
         "squid.conf" => Some(ImportKind::Squid),
         name if name.ends_with(".vcl") => Some(ImportKind::Vcl),
@@ -61,7 +65,7 @@ fn by_name(file: &Path) -> Option<ImportKind> {
 }
 
 fn by_content(bytes: &[u8]) -> Result<ImportKind, String> {
-    const DECIDES: &str = "--kind nginx, haproxy, caddy, squid or vcl decides";
+    const DECIDES: &str = "--kind nginx, apache, haproxy, caddy, squid or vcl decides";
     let text = String::from_utf8_lossy(bytes);
     let told: Vec<ImportKind> = TELLING.iter().filter(|(_, is_its)| is_its(&text)).map(|(kind, _)| *kind).collect();
     match told[..] {
@@ -91,6 +95,7 @@ mod tests {
     fn a_file_is_told_by_what_it_says() {
         check("server {\n listen 80;\n}\n", Ok(ImportKind::Nginx));
         check("frontend a\n bind :80\n", Ok(ImportKind::Haproxy));
+        check("<VirtualHost *:80>\n</VirtualHost>\n", Ok(ImportKind::Apache));
         check("http_port 3128\nhttp_access allow all\n", Ok(ImportKind::Squid));
         check("backend a { .host = \"a\"; }\n", Ok(ImportKind::Vcl));
         check("vcl 4.1;\nimport std;\nbackend http {\n}\n", Ok(ImportKind::Vcl));
@@ -103,7 +108,6 @@ mod tests {
     #[test]
     fn what_is_nobodys_is_not_guessed() {
         check("", Err("nothing in it says"));
-        check("<VirtualHost *:80>\n</VirtualHost>\n", Err("nothing in it says"));
         check("[[route]]\nrespond = \"hi\"\nredirect = \"/\"\n", Err("nothing in it says"));
         check("http_port 3128\nreverse_proxy a:1\n", Err("of Caddy or of Squid"));
         check("{\n http_port 8080\n}\n", Err("nothing in it says"));
@@ -113,6 +117,7 @@ mod tests {
     fn a_name_tells_before_what_it_holds() {
         for (name, expect) in [
             ("/etc/nginx/nginx.conf", Some(ImportKind::Nginx)),
+            ("/etc/apache2/apache2.conf", Some(ImportKind::Apache)),
             ("haproxy.cfg", Some(ImportKind::Haproxy)),
             ("squid.conf", Some(ImportKind::Squid)),
             ("Caddyfile.site", Some(ImportKind::Caddy)),

@@ -1,0 +1,313 @@
+//! What `larder import` makes of Apache's configurations, beside the real Apache: the same files and origins behind both, and the same
+//! requests to both, each in several spellings. Nothing is shown that Apache refuses, and what it answers is answered, or refused with a
+//! word about it.
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use crate::imported_beside::{Asked, Beside, Wanted};
+
+    /// `secret`, as `htpasswd -B -C 5` makes it.
+    const USERS: &str = "ann:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n";
+    const ANN: [&str; 2] = ["-H", "Authorization: Basic YW5uOnNlY3JldA=="];
+
+    const MODULES: [&str; 24] = [
+        "mpm_event",
+        "authz_core",
+        "authz_host",
+        "authz_user",
+        "authn_core",
+        "authn_file",
+        "auth_basic",
+        "access_compat",
+        "alias",
+        "dir",
+        "mime",
+        "headers",
+        "rewrite",
+        "proxy",
+        "proxy_http",
+        "proxy_balancer",
+        "lbmethod_byrequests",
+        "slotmem_shm",
+        "status",
+        "setenvif",
+        "env",
+        "userdir",
+        "negotiation",
+        "autoindex",
+    ];
+
+    const SITE: [(&str, &str); 12] = [
+        ("site/index.html", "the start"),
+        ("site/a.txt", "a text"),
+        ("site/a.bak", "an old text"),
+        ("site/a.php", "<?php a source"),
+        ("site/a.php.bak", "<?php an old source"),
+        ("site/.htpasswd", "ann:x"),
+        ("site/.git/config", "a repository"),
+        ("site/private/x.txt", "private"),
+        ("site/private/index.html", "privately"),
+        ("site/pub/x.txt", "public"),
+        ("other/app/x.txt", "another"),
+        ("other/y.txt", "outside"),
+    ];
+
+    /// Apache with these hosts, and larder with what the import makes of them.
+    fn beside(name: &str, hosts: &str) -> Beside {
+        let modules =
+            MODULES.map(|module| format!("LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so"));
+        let process = "ServerRoot HERE\nPidFile HERE/pid\nDefaultRuntimeDir HERE\nErrorLog HERE/error.log\nTypesConfig HERE/none\n\
+                       User www-data\nGroup www-data\nStartServers 1\nServerName unnamed.test\nListen A1\n";
+        let around = "<Directory />\nRequire all denied\nAllowOverride None\n</Directory>\n";
+        let (mut beside, text) =
+            Beside::new(&format!("apache-{name}"), &format!("{}\n{process}{around}{hosts}\n", modules.join("\n")));
+        for (name, text) in SITE {
+            beside.file(name, text);
+        }
+        beside.file("none", "");
+        beside.file("users", USERS);
+        let conf = beside.file("httpd.conf", &text);
+        let mut command = Command::new("/usr/sbin/apache2");
+        command.arg("-DFOREGROUND").arg("-f").arg(&conf);
+        beside.start(&conf, command);
+        beside
+    }
+
+    fn host(words: &str) -> String {
+        format!("<VirtualHost *:*>\nServerName a.test\n{words}\n</VirtualHost>")
+    }
+
+    const FILES: &str = "DocumentRoot HERE/site\n<Directory HERE/site>\nRequire all granted\n</Directory>\n";
+
+    #[test]
+    fn proxies_are_asked_for_the_same() {
+        let beside = beside(
+            "proxies",
+            &host(
+                "ProxyPass /none !\nProxyPass /app http://O-app/app\nProxyPass /api/ http://O-api/v1/\nProxyPass /bare http://O-bare\n\
+                 ProxyPass /kept unix:HERE/none.sock|http://localhost/\nProxyPassReverse /app http://O-app/app\nProxyPass / http://O-all/ retry=0\n\
+                 RequestHeader unset X-T-User\nRequestHeader set X-T-Role guest\nHeader unset X-R-Origin\n\
+                 <Location /app/admin>\nRequire ip 10.0.0.0/8\n</Location>\n<Location /app/here>\nRequire local\n</Location>\n\
+                 <Location /api/in>\nAuthType Basic\nAuthName ours\nAuthUserFile HERE/users\nRequire valid-user\n</Location>\n\
+                 <Location /app/but>\n<RequireAll>\nRequire all granted\nRequire not ip 127.0.0.1\n</RequireAll>\n</Location>\n\
+                 <LocationMatch \"\\.secret$\">\nRequire all denied\n</LocationMatch>\n<Location /own>\nProxyPass http://O-own/own\n</Location>",
+            ),
+        );
+        for path in [
+            "/",
+            "/x?y=1",
+            "/app",
+            "/app/x",
+            "/appx",
+            "/api/x",
+            "/api/",
+            "/bare/x",
+            "/bare",
+            "/app/here/x",
+            "/api",
+            "/own/x",
+        ] {
+            beside.check("A1", path, &["-H", "X-T-User: admin", "-H", "X-T-Role: root"], Wanted::Same);
+        }
+        for path in ["/app/admin", "/app/admin/x", "/app/but", "/x.secret", "/app/x.secret", "/api/in/x"] {
+            beside.check_refused("A1", path, &[]);
+            beside.check("A1", path, &["-X", "POST"], Wanted::Same);
+        }
+        beside.check("A1", "/none", &[], Wanted::Same);
+        let asked = Asked { at: "A1", path: "/api/in/x".to_owned(), options: ANN.to_vec() };
+        let [theirs, ours] = beside.ask(&asked);
+        assert!(theirs.status == 200 && ours.status == 200, "{theirs:?} {ours:?}\n{}", beside.toml);
+        assert!(
+            beside.toml.contains("cache = false") && beside.toml.contains("heuristic_percent = 0"),
+            "{}",
+            beside.toml
+        );
+    }
+
+    #[test]
+    fn files_are_shown_where_all_are_let_in() {
+        let beside = beside(
+            "files",
+            &host(
+                "DocumentRoot HERE/site\nAlias /app HERE/other/app\nAlias /elsewhere HERE/other\nScriptAlias /cgi-bin/ HERE/site/\n\
+                 <Directory HERE/site>\nRequire all granted\n</Directory>\n<Directory HERE/other/app>\nRequire all granted\n</Directory>\n\
+                 <Directory HERE/site/private/>\nRequire ip 10.0.0.1\n</Directory>\n<FilesMatch \"\\.bak$\">\nRequire all denied\n</FilesMatch>\n\
+                 Redirect permanent /old https://new.test/old\nRedirect gone /gone\nRedirectMatch 403 secret\nErrorDocument 404 /a.txt",
+            ),
+        );
+        for path in ["/", "/a.txt", "/pub/x.txt", "/app/x.txt", "/old/x", "/none"] {
+            beside.check("A1", path, &[], Wanted::Same);
+        }
+        for path in
+            ["/private/x.txt", "/private/", "/a.bak", "/a.php.bak", "/elsewhere/y.txt", "/secret/x", "/pub/secret"]
+        {
+            beside.check_refused("A1", path, &[]);
+            beside.check("A1", path, &["-X", "POST"], Wanted::Same);
+        }
+        // A source is shown by Apache where nobody runs it, and a name with a dot.
+        for path in ["/a.php", "/cgi-bin/a.txt", "/.htpasswd"] {
+            let [_, ours] = beside.ask(&Asked { at: "A1", path: path.to_owned(), options: Vec::new() });
+            assert_eq!(ours.status, 403, "{path}\n{}", beside.toml);
+        }
+        let [_, ours] = beside.ask(&Asked { at: "A1", path: "/.git/config".to_owned(), options: Vec::new() });
+        assert_eq!(ours.status, 404, "{}", beside.toml);
+    }
+
+    #[test]
+    fn a_host_with_a_word_that_is_not_understood_is_closed() {
+        for (at, word) in [
+            "RewriteEngine On\nRewriteRule ^/private - [F]",
+            "UserDir site",
+            "MergeSlashes Off",
+            "<If \"%{REQUEST_URI} =~ /private/\">\nRequire all denied\n</If>",
+            "SetHandler server-status",
+            "Header edit X-A b c",
+            "ProxyPassMatch ^/x(.*) http://127.0.0.1:9$1",
+            "<IfDefine NOT_HERE>\nHeader unset X-A\n</IfDefine>",
+            "<Proxy *>\nRequire ip 10.0.0.1\n</Proxy>",
+            "<Location /a%20b>\nRequire all denied\n</Location>",
+            "AccessFileName .other",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let beside = beside(&format!("word-{at}"), &host(&format!("{FILES}{word}")));
+            let [_, ours] = beside.ask(&Asked { at: "A1", path: "/a.txt".to_owned(), options: Vec::new() });
+            assert_eq!(ours.status, 403, "{word}\n{}", beside.toml);
+            assert!(!beside.left().is_empty(), "{word}: closed without a word");
+        }
+    }
+
+    #[test]
+    fn a_section_with_a_word_that_is_not_understood_is_closed() {
+        for (at, word) in [
+            "Order deny,allow\nDeny from all",
+            "<Limit GET>\nRequire all denied\n</Limit>",
+            "<LimitExcept POST>\nRequire all denied\n</LimitExcept>",
+            "Require env X",
+            "Require method POST",
+            "<RequireAny>\nRequire ip 10.0.0.1\n</RequireAny>",
+            "Require user ben",
+            "RewriteEngine On\nRewriteRule .* - [F]",
+            "SetHandler server-status",
+            "<If true>\nRequire all denied\n</If>",
+            "AuthType Basic\nAuthName x\nAuthUserFile HERE/none-here\nRequire valid-user",
+            "Satisfy any\nRequire ip 10.0.0.1",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            for kind in ["Location /pub", "Directory HERE/site/pub"] {
+                let text = format!("{FILES}<{kind}>\n{word}\n</{}>", kind.split(' ').next().unwrap());
+                let beside = beside(&format!("section-{at}-{}", kind.len()), &host(&text));
+                beside.check("A1", "/a.txt", &[], Wanted::Same);
+                let [_, ours] = beside.ask(&Asked { at: "A1", path: "/pub/x.txt".to_owned(), options: Vec::new() });
+                assert_eq!(ours.status, 403, "{word}\n{}", beside.toml);
+                assert!(!beside.left().is_empty(), "{word}: closed without a word");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_section_that_says_who_may_come_counts() {
+        let beside = beside(
+            "order",
+            &host(
+                "DocumentRoot HERE/site\n<Location /private>\nRequire all granted\n</Location>\n<Directory HERE/site/private>\nRequire all denied\n\
+                 </Directory>\n<Directory HERE/site>\nRequire all granted\n</Directory>\n<Location />\nRequire all granted\n</Location>\n\
+                 <Location /pub>\nRequire all denied\n</Location>\n<Location /pub/x.txt>\nRequire all granted\n</Location>\n\
+                 <Location /private/index.html>\nRequire all denied\n</Location>",
+            ),
+        );
+        for path in ["/a.txt", "/private/x.txt", "/pub/x.txt"] {
+            beside.check("A1", path, &[], Wanted::Same);
+        }
+        // An index is guarded by its own path, too.
+        for path in ["/pub", "/pub/", "/pub/y", "/private/index.html", "/private/"] {
+            beside.check_refused("A1", path, &[]);
+        }
+    }
+
+    /// What Apache would read in the folders themselves.
+    #[test]
+    fn files_that_guard_folders_close_them() {
+        // Unless it is told not to, Apache looks for them.
+        for (at, word) in ["AllowOverride All", "AllowOverride FileInfo", ""].into_iter().enumerate() {
+            let text =
+                format!("DocumentRoot HERE/site\n<Directory HERE/site>\n{word}\nRequire all granted\n</Directory>");
+            let (beside, conf) = Beside::new(&format!("apache-folders-{at}"), &format!("Listen A1\n{}", host(&text)));
+            for (name, text) in SITE {
+                beside.file(name, text);
+            }
+            let conf = beside.file("httpd.conf", &conf);
+            let imported = || {
+                let done = Command::new(env!("CARGO_BIN_EXE_larder")).arg("import").arg(&conf).output().unwrap();
+                String::from_utf8_lossy(&done.stdout).into_owned()
+            };
+            assert!(imported().contains("root = "), "{}", imported());
+            beside.file("site/private/.htaccess", "Require all denied\n");
+            assert!(!imported().contains("root = "), "{}", imported());
+            std::fs::remove_dir_all(beside.folder.join("site")).unwrap();
+            assert!(!imported().contains("root = "), "{}", imported());
+        }
+    }
+
+    #[test]
+    fn the_first_host_that_has_a_name_answers() {
+        let site = |names: &str, origin: &str| {
+            format!(
+                "<VirtualHost *:*>\n{names}\nProxyPass / http://O-{origin}/\nProxyPreserveHost On\n</VirtualHost>\n"
+            )
+        };
+        let hosts = [
+            site("ServerName a.test", "first"),
+            site("ServerName b.test\nServerAlias *.b.test", "second"),
+            site("ServerName x.b.test\nServerAlias c.test", "third"),
+            "<VirtualHost *:*>\nServerName d.test\nUserDir site\n</VirtualHost>\n".to_owned(),
+        ];
+        let beside = beside("hosts", &hosts.concat());
+        for host in ["a.test", "b.test", "x.b.test", "x.y.b.test", "c.test", "else.test", "B.TEST", "b.test:80"] {
+            beside.check("A1", "/x", &["-H", &format!("Host: {host}")], Wanted::Same);
+        }
+        let [_, ours] = beside.ask(&Asked { at: "A1", path: "/".to_owned(), options: vec!["-H", "Host: d.test"] });
+        assert_eq!(ours.status, 403, "{}", beside.toml);
+    }
+
+    /// A host that larder cannot tell from others closes those behind it.
+    #[test]
+    fn names_that_cannot_be_told_close() {
+        let hosts = "<VirtualHost *:*>\nServerName a.test\nServerAlias b.*\nProxyPass / http://O-first/\n</VirtualHost>\n\
+                     <VirtualHost *:*>\nServerName b.test\nProxyPass / http://O-second/\n</VirtualHost>";
+        let beside = beside("names", hosts);
+        for host in ["a.test", "b.test", "else.test"] {
+            let asked = format!("Host: {host}");
+            let [_, ours] = beside.ask(&Asked { at: "A1", path: "/".to_owned(), options: vec!["-H", &asked] });
+            assert_eq!(ours.status, 403, "{host}\n{}", beside.toml);
+        }
+    }
+
+    /// Nobody listens where the file says nothing of it: larder would at an address of its own.
+    #[test]
+    fn without_a_listener_nothing_is_written() {
+        let (beside, _) = Beside::new("apache-nobody", "");
+        for (at, text) in
+            ["DocumentRoot /srv/www", "Listen 8080\n<VirtualHost *:9>\nProxyPass / http://127.0.0.1:1/\n</VirtualHost>"]
+                .into_iter()
+                .enumerate()
+        {
+            let conf = beside.file(&format!("{at}.conf"), text);
+            let toml = beside.folder.join(format!("{at}.toml"));
+            let done = Command::new(env!("CARGO_BIN_EXE_larder"))
+                .args(["import", "-o"])
+                .arg(&toml)
+                .arg(&conf)
+                .output()
+                .unwrap();
+            assert!(!done.status.success());
+            let text = std::fs::read_to_string(&toml).unwrap_or_default();
+            assert!(text.is_empty() || !text.contains("origin = ") && text.contains("[[listen]]"), "{text}");
+        }
+    }
+}
