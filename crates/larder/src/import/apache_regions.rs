@@ -265,7 +265,7 @@ impl<'w> HostRegions<'w> {
             findings.leave(self.at, "closed in part: no <Directory> says `Require all granted` of these files");
             return None;
         }
-        if !follows || !words.follows_links() {
+        if !follows || !words.follows_links() || self.is_led_to_against_options(&beneath) {
             findings.leave(
                 self.at,
                 "closed in part: larder follows links within a root; Options without FollowSymLinks follow none",
@@ -303,6 +303,20 @@ impl<'w> HostRegions<'w> {
             return None;
         }
         self.files_of(root, &beneath, words, guards, origins, findings)
+    }
+
+    /// Is a folder, or one above it, a link that Apache does not follow where it stands?
+    fn is_led_to_against_options(&self, folder: &str) -> bool {
+        Path::new(folder).ancestors().filter(|path| path.is_symlink()).any(|link| {
+            let above = link.parent().map(|above| above.display().to_string()).unwrap_or_default();
+            let above = above.trim_end_matches('/');
+            let mut words = self.words.clone();
+            self.directories
+                .iter()
+                .filter(|(directory, _)| is_beneath(above, directory))
+                .for_each(|(_, said)| words.then(said));
+            !words.follows_links()
+        })
     }
 
     /// Who may come to the files that lie in the DocumentRoot itself. `None`: nobody.

@@ -12,6 +12,7 @@ use crate::import::apache_redirects::{self, RedirectWord, leads_to_tls, sockets_
 use crate::import::apache_sections::{SectionKind, SectionReading, SectionWords, say_harmless};
 use crate::import::apache_words::is_harmless;
 use crate::import::import_findings::Findings;
+use crate::import::imported_fields::lets_store;
 use crate::import::nginx_conf::Directive;
 
 /// What stands at the level of the file, or of a host.
@@ -163,8 +164,7 @@ impl<'w> ScopeReading<'w> {
         let mut is_closed = !is_sure && !container.children().iter().all(is_harmless);
         for child in container.children() {
             if kind == SectionKind::Directory && matches!(name_of(child).as_str(), "<files" | "<filesmatch") {
-                let beneath = container.argument(0).trim_end_matches('/').to_owned();
-                self.names(child, Some(beneath), is_sure);
+                self.names(child, Some(plain_path(container.argument(0))), is_sure);
                 continue;
             }
             if !reading.take(child, self.findings) {
@@ -196,11 +196,16 @@ impl<'w> ScopeReading<'w> {
 
     fn location_match(&mut self, container: &Directive, is_sure: bool) {
         if is_sure && only_opens(container) {
-            return self
-                .findings
-                .note(container, "left out: it only lets in who is let in anyway, or is kept out by others");
+            return self.left_out(container);
         }
         self.close_paths(container, container.arguments.last().cloned());
+    }
+
+    fn left_out(&mut self, container: &Directive) {
+        self.findings.note(container, "left out: it only lets in who is let in anyway, or is kept out by others");
+        for header in container.children().iter().filter(|child| name_of(child) == "header") {
+            self.findings.leave(header, "left out: a route says its fields for all that it answers");
+        }
     }
 
     /// Closes the paths that an expression matches.
@@ -231,8 +236,7 @@ impl<'w> ScopeReading<'w> {
 
     fn directory_at(&mut self, path: &str, container: &Directive, is_sure: bool) {
         let words = self.section(container, SectionKind::Directory, is_sure);
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let path = parts.iter().map(|part| format!("/{part}")).collect();
+        let path = plain_path(path);
         self.scope.directories.push((path, words));
     }
 
@@ -243,9 +247,7 @@ impl<'w> ScopeReading<'w> {
             (is_regex, first) => (first, is_regex),
         };
         if is_sure && only_opens(container) {
-            return self
-                .findings
-                .note(container, "left out: it only lets in who is let in anyway, or is kept out by others");
+            return self.left_out(container);
         }
         if let Some(application) = self.application(container, written).filter(|_| is_sure && is_regex) {
             return self.scope.scripts.push(NamesOf { beneath, said: ScriptWord { application: Some(application) } });
@@ -360,12 +362,30 @@ impl<'w> ScopeReading<'w> {
     }
 }
 
-/// Does a container say nothing but that all are let in, or what has nothing to do with that?
+/// One slash for many, and none at the end.
+fn plain_path(written: &str) -> String {
+    written.split('/').filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect()
+}
+
+/// Does a container say nothing but that all are let in, or what has nothing to do with that? What a field says of caches counts.
 fn only_opens(container: &Directive) -> bool {
     container.children().iter().all(|child| {
         let words: Vec<String> = child.arguments.iter().map(|word| word.to_ascii_lowercase()).collect();
-        is_harmless(child) || name_of(child) == "header" || name_of(child) == "require" && words == ["all", "granted"]
+        let grants = name_of(child) == "require" && words == ["all", "granted"];
+        is_harmless(child) || grants || name_of(child) == "header" && only_adds(child)
     })
+}
+
+/// Does a `Header` say a field, and not one by which answers become somebody's own, or take one out?
+fn only_adds(header: &Directive) -> bool {
+    let words: Vec<&str> = header.arguments.iter().map(String::as_str).collect();
+    let words = match &words[..] {
+        [first, rest @ ..] if matches!(first.to_ascii_lowercase().as_str(), "always" | "onsuccess") => rest,
+        all => all,
+    };
+    matches!(words, [action, name, value]
+        if matches!(action.to_ascii_lowercase().as_str(), "set" | "add" | "append" | "merge" | "setifempty")
+            && lets_store(name.trim_end_matches(':'), value))
 }
 
 #[cfg(test)]
@@ -460,6 +480,16 @@ mod tests {
         assert!(scope.directories[0].1.is_closed);
         let scope = read(&[within("<FilesMatch \\.css$", &["Header set X-A b"])]);
         assert!(scope.closed_names.is_empty());
+        for header in
+            ["Header unset X-A", "Header set Cache-Control private", "Header edit X-A b c", "Header set Vary X-A"]
+        {
+            assert_eq!(read(&[within("<LocationMatch ^/x", &[header])]).closed_paths, ["^/x"], "{header}");
+        }
+        let nested = Directive {
+            block: Some(vec![within("<Files *.a", &["Require all denied"])]),
+            ..directive("<Directory /srv//x/")
+        };
+        assert_eq!(read(&[nested]).closed_names[0].beneath.as_deref(), Some("/srv/x"));
     }
 
     #[test]

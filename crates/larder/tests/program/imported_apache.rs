@@ -66,6 +66,7 @@ mod tests {
         for (name, text) in SITE {
             beside.file(name, text);
         }
+        std::os::unix::fs::symlink("site", beside.folder.join("link")).unwrap();
         beside.file("none", "");
         beside.file("users", USERS);
         let conf = beside.file("httpd.conf", &text);
@@ -228,6 +229,21 @@ mod tests {
         for path in ["/pub", "/pub/", "/pub/y", "/private/index.html", "/private/"] {
             beside.check_refused("A1", path, &[]);
         }
+    }
+
+    /// What an expression takes out of answers is not shown, and no link is followed where Apache follows none.
+    #[test]
+    fn what_is_hidden_by_other_words_is_closed() {
+        let quiet = "ProxyPass / http://O-all/\n<LocationMatch ^/quiet>\nHeader unset X-R-Origin\n</LocationMatch>";
+        let quiet = beside("quiet", &host(quiet));
+        quiet.check("A1", "/x", &[], Wanted::Same);
+        quiet.check("A1", "/quiet", &[], Wanted::Closed);
+        let linked = "DocumentRoot HERE/link\n<Directory />\nOptions None\n</Directory>\n\
+                      <Directory HERE/link>\nOptions FollowSymLinks\nRequire all granted\n</Directory>";
+        beside("linked", &host(linked)).check_refused("A1", "/a.txt", &[]);
+        let nested = "DocumentRoot HERE/site\n<Directory HERE//site/>\nRequire all granted\n<Files *.txt>\nRequire all denied\n\
+                      </Files>\n</Directory>";
+        beside("nested", &host(nested)).check_refused("A1", "/a.txt", &[]);
     }
 
     /// What Apache would read in the folders themselves.
