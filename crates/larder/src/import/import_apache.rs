@@ -112,7 +112,7 @@ impl ApacheImport {
         }
         let kept: Vec<&ReadHost> = hosts.iter().filter(|host| host.is_at(served.port)).collect();
         for host in hosts.iter().filter(|host| !host.is_at(served.port)) {
-            let is_led = served.is_tls && !host.scope.has_tls;
+            let is_led = served.is_tls && !host.scope.has_tls && host.is_at(80);
             let why = match is_led {
                 true => "left out: in the clear all are led to https://",
                 false => "left out: it listens elsewhere than the others, and routes know no listeners",
@@ -187,12 +187,16 @@ impl ApacheImport {
             .collect();
         let has_names = hosts.iter().any(|host| host.addresses.is_none());
         let is_mixed = kept.iter().any(|host| host.scope.has_tls != is_tls);
-        let is_unclear = places.len() > 1 || has_names || is_mixed;
+        // One that names the port comes before those that name none.
+        let mut kinds = kept.iter().flat_map(|host| host.addresses.iter().flatten().filter(is_its));
+        let names_port = kinds.next().map(|address| address.port.is_some());
+        let is_uneven = kinds.any(|address| Some(address.port.is_some()) != names_port);
+        let is_unclear = is_uneven || places.len() > 1 || has_names || is_mixed;
         if is_unclear {
             for host in &kept {
                 self.findings.leave(
                     &host.at,
-                    "closed: hosts of one port at several addresses, by name, or with TLS and without",
+                    "closed: hosts of one port at several addresses, by name, with and without the port, or with TLS and without",
                 );
             }
         }

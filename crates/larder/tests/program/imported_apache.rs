@@ -304,6 +304,23 @@ mod tests {
         }
     }
 
+    /// A host that names the port comes before one that names none.
+    #[test]
+    fn hosts_with_and_without_a_port_are_closed() {
+        let (beside, _) = Beside::new("apache-ports", "");
+        let site = |at: &str| {
+            format!("<VirtualHost {at}>\nServerName a.test\nProxyPass / http://127.0.0.1:1/\n</VirtualHost>\n")
+        };
+        for (second, expect) in
+            [("*:8080", true), ("_default_:8080", true), ("*", false), ("10.0.0.1:8080", false), ("b.test:8080", false)]
+        {
+            let conf = beside.file("ports.conf", &format!("Listen 8080\n{}{}", site("*:8080"), site(second)));
+            let done = Command::new(env!("CARGO_BIN_EXE_larder")).arg("import").arg(&conf).output().unwrap();
+            let text = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert_eq!(text.contains("origin = "), expect, "{second}: {text}");
+        }
+    }
+
     /// Nobody listens where the file says nothing of it: larder would at an address of its own.
     #[test]
     fn without_a_listener_nothing_is_written() {
