@@ -59,10 +59,10 @@ fn no_file_is_taken_for_another_programs() {
     std::fs::write(folder.join("site.conf"), caddy).expect("the target folder can be written");
     let (code, said) = larder(&folder, &["import", "site.conf", "-o", "larder.toml"]);
     assert!(code == Some(0) && !said.contains(HASH), "{said}");
-    let apache = format!("<VirtualHost *:80>\n AuthDigest ann:{HASH}\n SetEnv DB_PASSWORD sesame\n</VirtualHost>\n");
-    std::fs::write(folder.join("other.conf"), apache).expect("the target folder can be written");
+    let nobodys = format!("auth-digest ann:{HASH}\nset-env DB_PASSWORD sesame\n");
+    std::fs::write(folder.join("other.conf"), nobodys).expect("the target folder can be written");
     for (kind, expect) in
-        [("", "--kind nginx, haproxy, caddy, squid or vcl decides"), ("squid", "SetEnv DB_PASSWORD …")]
+        [("", "--kind nginx, apache, haproxy, caddy, squid or vcl decides"), ("squid", "set-env DB_PASSWORD …")]
     {
         let words = ["import", "other.conf", "--kind", kind];
         let (code, said) = larder(&folder, if kind.is_empty() { &words[..2] } else { &words });
