@@ -98,6 +98,8 @@ mod imported_haproxy_holes;
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
+#[path = "program/imported_nginx_tls.rs"]
+mod imported_nginx_tls;
 #[path = "program/imported_nginx_tries.rs"]
 mod imported_nginx_tries;
 #[path = "program/imported_proxy.rs"]

@@ -71,7 +71,7 @@ mod tests {
         beside.file("users", USERS);
         let conf = beside.file("httpd.conf", &text);
         let mut command = Command::new("/usr/sbin/apache2");
-        command.arg("-DFOREGROUND").arg("-f").arg(&conf);
+        command.arg("-X").arg("-f").arg(&conf);
         beside.start(&conf, command);
         beside
     }

@@ -2,16 +2,16 @@
 //! have the same answers.
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::time::Duration;
 
     use crate::lane::PATIENCE_MS;
-    use crate::peer_process::{Running, free_address, wait_until_it_listens};
+    use crate::peer_process::free_address;
     use crate::told_origin;
 
     /// A site as they are written: types, a charset, pages for errors in a directory of their own, numbers, listings,
@@ -60,7 +60,7 @@ http {
 }
 "#;
 
-    fn folder(name: &str) -> PathBuf {
+    pub(crate) fn folder(name: &str) -> PathBuf {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("nginx-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         for (name, text) in [
@@ -102,13 +102,13 @@ http {
     }
 
     #[derive(Debug, Default)]
-    struct Answer {
-        status: u16,
-        fields: BTreeMap<String, String>,
-        body: Vec<u8>,
+    pub(crate) struct Answer {
+        pub(crate) status: u16,
+        pub(crate) fields: BTreeMap<String, String>,
+        pub(crate) body: Vec<u8>,
     }
 
-    fn ask(address: SocketAddr, head: &str) -> Answer {
+    pub(crate) fn ask(address: SocketAddr, head: &str) -> Answer {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(PATIENCE_MS))).unwrap();
         stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
@@ -208,7 +208,7 @@ http {
         "GET /../x HTTP/1.1",
     ];
 
-    fn import(conf: &Path, output: &Path) -> (Option<i32>, String) {
+    pub(crate) fn import(conf: &Path, output: &Path) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
         command.args(["import", "-o"]).arg(output).arg(conf);
         let done = command.output().unwrap();
@@ -284,7 +284,7 @@ http {
     }
 
     /// Imports a server, and returns the exit code, what was said, and the text.
-    fn imported(folder: &Path, inside: &str) -> (Option<i32>, String, String) {
+    pub(crate) fn imported(folder: &Path, inside: &str) -> (Option<i32>, String, String) {
         let conf = folder.join("nginx.conf");
         let _ = std::fs::remove_file(folder.join("out.toml"));
         std::fs::write(&conf, format!("http {{ server {{ root site; {inside} }} }}")).unwrap();
@@ -441,51 +441,6 @@ http {
         let _ = std::fs::remove_dir_all(&folder);
     }
 
-    /// `a.pem` and `a.key`, for a.test.
-    fn make_certificate(folder: &Path) {
-        let mut openssl = Command::new("openssl");
-        let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=a.test -keyout a.key -out a.pem";
-        let made = openssl.current_dir(folder).args(words.split(' ')).output();
-        assert!(made.expect("openssl is installed").status.success());
-    }
-
-    /// What nginx shows by TLS alone is not shown in the clear: neither where larder has its certificate, nor where it has not.
-    #[test]
-    fn what_is_led_from_the_clear_to_tls_is_not_shown_in_the_clear() {
-        let folder = folder("clear");
-        let check = |inside: &str, code, wanted: &[&str], unwanted: &[&str]| {
-            check_server(&folder, inside, (code, wanted, unwanted))
-        };
-        let both = "listen 80; listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key;";
-        let led = "if ($scheme = http) { return 301 https://$host$request_uri; }";
-        let to_tls = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
-        // Nobody could be asked for it by TLS.
-        check(&format!("{both} {led}"), 1, &[to_tls], &["root = ", "mode = "]);
-        check(&format!("{both} location /a/ {{ {led} }}"), 1, &[to_tls, "root = "], &["mode = "]);
-        let ours = free_address();
-        let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-        check(&format!("{both} {led}"), 1, &[to_tls], &[]);
-        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
-        let larder = larder.arg(folder.join("out.toml")).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
-        let _larder = Running(larder.unwrap());
-        wait_until_it_listens(ours);
-        let answer = ask(ours, "GET /a?b HTTP/1.1\r\nHost: a.test");
-        assert_eq!((answer.status, &*answer.fields["location"]), (301, "https://a.test/a?b"));
-        // With a certificate the listener leads, and the site is shown by TLS.
-        make_certificate(&folder);
-        let mode = "address = \"*:80\"\nmode = \"redirect\"";
-        check(&format!("{both} {led}"), 0, &[mode, "root = "], &["redirect = "]);
-        let (_, said, text) = imported(&folder, &format!("{both} location /a/ {{ {led} }}"));
-        assert!(text.contains(mode) && said.contains("in the clear all of the server is led"), "{said}\n{text}");
-        check(
-            &format!("{both} if ($scheme = https) {{ return 403; }}"),
-            0,
-            &["path = \"/\"\nclosed = true"],
-            &["root = "],
-        );
-        let _ = std::fs::remove_dir_all(&folder);
-    }
-
     /// Where one location answers in place of another, nginx asks both who may come in.
     #[test]
     fn guards_of_what_answers_in_place_of_another_hold() {
@@ -521,47 +476,6 @@ http {
         );
         let (_, said, text) = imported(&folder, &rewritten);
         assert!(of_route(&text, "method = [\"GET\"]").contains(allowed), "{said}\n{text}");
-        let _ = std::fs::remove_dir_all(&folder);
-    }
-
-    /// Routes know no listeners: beside a server that answers in the clear, what nginx shows by TLS alone would be shown so too.
-    #[test]
-    fn what_is_reached_by_tls_alone_is_not_shown_in_the_clear() {
-        let folder = folder("sealed");
-        let conf = folder.join("nginx.conf");
-        let secure = "server { listen 443 ssl; server_name a.test; ssl_certificate a.pem; ssl_certificate_key a.key; root site; }";
-        let text_of = |servers: &[&str]| {
-            std::fs::write(&conf, format!("http {{ {} }}", servers.join(" "))).unwrap();
-            let (_, said) = import(&conf, &folder.join("out.toml"));
-            (said, std::fs::read_to_string(folder.join("out.toml")).unwrap())
-        };
-        let clear = [
-            "server { listen 80 default_server; server_name _; return 444; }",
-            "server { listen 80; server_name a.test; location / { return 403; } }",
-            "server { listen 80 default_server; server_name b.test; root second; }",
-            "server { server_name b.test; root second; }",
-        ];
-        let closed = "closed: it answers in the clear, where other servers are reached by TLS alone";
-        for servers in clear.iter().flat_map(|clear| [[secure, *clear], [*clear, secure]]) {
-            // Nobody could be asked for it by TLS.
-            let (said, text) = text_of(&servers);
-            assert!(said.contains(closed) && !text.contains("\naddress = "), "{servers:?}\n{said}\n{text}");
-        }
-        make_certificate(&folder);
-        for servers in clear.iter().flat_map(|clear| [[secure, *clear], [*clear, secure]]) {
-            let (said, text) = text_of(&servers);
-            let listens = ["address = \"*:80\"\nmode = \"redirect\"", "address = \"*:443\"\ntls = "];
-            assert!(listens.iter().all(|listen| text.contains(listen)), "{servers:?}\n{text}");
-            assert!(said.contains(closed) && text.matches("root = ").count() == 1, "{servers:?}\n{said}\n{text}");
-        }
-        // Who answers both ways answers by TLS alone beside it.
-        let both = secure.replace("443 ssl;", "443 ssl; listen 80;").replace("a.test", "c.test");
-        let (said, text) = text_of(&[secure, &both]);
-        assert!(
-            said.contains("in the clear it is led to https://") && text.contains("mode = \"redirect\""),
-            "{said}\n{text}"
-        );
-        assert_eq!(text.matches("root = ").count(), 2, "{text}");
         let _ = std::fs::remove_dir_all(&folder);
     }
 
@@ -617,7 +531,11 @@ http {
 
     /// Imports a server: what the command ends with, and what its output has in it and has not.
     /// Returns what was said.
-    fn check_server(folder: &Path, inside: &str, (code, wanted, unwanted): (i32, &[&str], &[&str])) -> String {
+    pub(crate) fn check_server(
+        folder: &Path,
+        inside: &str,
+        (code, wanted, unwanted): (i32, &[&str], &[&str]),
+    ) -> String {
         let (found, said, text) = imported(folder, inside);
         let has = |part: &&&str| text.contains(**part);
         let missing: Vec<_> = wanted.iter().filter(|part| !has(part)).collect();
