@@ -110,7 +110,7 @@ pub fn read(path: &Path, prefix: Option<&Path>) -> Result<ApacheConf, String> {
 
 struct ApacheReader {
     home: PathBuf,
-    defines: BTreeMap<String, String>,
+    defines: BTreeMap<String, Option<String>>,
     /// By both of their names.
     modules: BTreeSet<String>,
     absent: Vec<Directive>,
@@ -202,7 +202,7 @@ impl ApacheReader {
             "include" | "includeoptional" => return self.include(directive, depth),
             "define" if !first.is_empty() => {
                 match self.is_sure {
-                    true => drop(self.defines.insert(first.to_owned(), directive.argument(1).to_owned())),
+                    true => drop(self.defines.insert(first.to_owned(), directive.arguments.get(1).cloned())),
                     // Nobody knows what it stands for from here on.
                     false => drop(self.defines.remove(first)),
                 }
@@ -210,12 +210,7 @@ impl ApacheReader {
             "undefine" => drop(self.defines.remove(first)),
             "serverroot" if self.is_sure && Path::new(first).is_absolute() => self.home = PathBuf::from(first),
             "loadmodule" if self.is_sure => {
-                if let Some(name) = first.strip_suffix("_module") {
-                    self.modules.insert(first.to_owned());
-                    self.modules.insert(format!("mod_{name}.c"));
-                }
-                let file = Path::new(directive.argument(1)).file_stem().unwrap_or_default().to_string_lossy();
-                self.modules.insert(format!("{file}.c"));
+                self.modules.extend(names_of_module(first, Path::new(directive.argument(1))));
             }
             _ => return Ok(vec![directive]),
         }
@@ -225,10 +220,15 @@ impl ApacheReader {
     fn include(&mut self, directive: Directive, depth: usize) -> Result<Vec<Directive>, String> {
         let pattern = self.home.join(directive.argument(0));
         let is_optional = directive.name.eq_ignore_ascii_case("includeoptional");
-        let mut files = match pattern.is_dir() {
-            true => files_beneath(&pattern)?,
-            false => include_pattern::files(&pattern)?,
-        };
+        let mut files = Vec::new();
+        for path in include_pattern::paths(&pattern)? {
+            match path.is_dir() {
+                true => files.extend(files_beneath(&path)?),
+                // A link that leads nowhere has something in it that is not here.
+                false if !path.is_file() => self.absent.push(directive.clone()),
+                false => files.push(path),
+            }
+        }
         files.sort();
         if directive.arguments.len() != 1 || directive.argument(0).contains("${") || files.is_empty() && !is_optional {
             self.absent.push(directive);
@@ -241,14 +241,24 @@ impl ApacheReader {
         Ok(found)
     }
 
+    /// What is put in is not looked through again.
     fn with_defines(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        if text.contains("${") {
-            for (name, value) in &self.defines {
-                text = text.replace(&format!("${{{name}}}"), value);
+        let (mut out, mut rest) = (String::new(), text);
+        while let Some((before, behind)) = rest.split_once("${") {
+            let (name, after) = behind.split_once('}').unwrap_or((behind, ""));
+            out.push_str(before);
+            match self.defines.get(name) {
+                Some(Some(value)) if behind.contains('}') => out.push_str(value),
+                // One without a value is there for IfDefine alone.
+                _ => {
+                    out.push_str("${");
+                    rest = behind;
+                    continue;
+                }
             }
+            rest = after;
         }
-        text
+        out + rest
     }
 
     /// Does what stands in a container hold? `None`: it is no condition, or one that cannot be decided.
@@ -273,6 +283,24 @@ impl ApacheReader {
             || self.modules.is_empty() && UNDERSTOOD.contains(&by_file.as_str());
         is_here.then_some(true)
     }
+}
+
+/// By which names IfModule knows a module that is loaded: its own, and that of the file that it was made of.
+fn names_of_module(name: &str, file: &Path) -> Vec<String> {
+    const MADE_OF: [(&str, &str); 4] = [
+        ("mpm_event_module", "event.c"),
+        ("mpm_worker_module", "worker.c"),
+        ("mpm_prefork_module", "prefork.c"),
+        ("ldap_module", "util_ldap.c"),
+    ];
+    if let Some((_, made_of)) = MADE_OF.iter().find(|(known, _)| *known == name) {
+        return vec![name.to_owned(), (*made_of).to_owned()];
+    }
+    let mut names = vec![format!("{}.c", file.file_stem().unwrap_or_default().to_string_lossy())];
+    if let Some(plain) = name.strip_suffix("_module") {
+        names.extend([name.to_owned(), format!("mod_{plain}.c")]);
+    }
+    names
 }
 
 /// It is a 2.4.

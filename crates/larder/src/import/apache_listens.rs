@@ -55,16 +55,22 @@ impl HostAddress {
     }
 }
 
+/// The name that a `ServerName` says, which may say a scheme and a port as well. An alias is compared as it is written.
+pub fn server_name(written: &str) -> &str {
+    let name = written.split_once("://").map_or(written, |(_, name)| name);
+    name.split_once(':').map_or(name, |(name, _)| name)
+}
+
 /// The names of a host, and whether it has others, which larder cannot tell.
 pub fn names<'a>(all: impl Iterator<Item = &'a str>) -> (Vec<String>, bool) {
     let (mut names, mut has_others) = (Vec::new(), false);
     for written in all {
-        let name = written.split_once("://").map_or(written, |(_, name)| name).to_ascii_lowercase();
-        let name = name.split_once(':').map_or(name.as_str(), |(name, _)| name).trim_end_matches('.');
-        let plain = name.strip_prefix("*.").unwrap_or(name);
+        let name = written.to_ascii_lowercase();
+        let plain = name.strip_prefix("*.").unwrap_or(&name);
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        match !plain.is_empty() && !plain.starts_with('.') && plain.bytes().all(is_name) {
-            true if !names.contains(&name.to_owned()) => names.push(name.to_owned()),
+        // Apache takes the last dot off what a client says, and finds no name that has one.
+        match !plain.is_empty() && !plain.starts_with('.') && !plain.ends_with('.') && plain.bytes().all(is_name) {
+            true if !names.contains(&name) => names.push(name),
             true => {}
             false => has_others = true,
         }
@@ -107,8 +113,12 @@ mod tests {
 
     #[test]
     fn names_are_told_or_not() {
-        let all = ["Example.org:80", "https://a.test", "*.b.test", "www.*", "*"];
-        assert_eq!(names(all.into_iter()), (vec!["example.org".into(), "a.test".into(), "*.b.test".into()], true));
+        let all = ["Example.org", "a.test", "*.b.test"];
+        assert_eq!(names(all.into_iter()), (vec!["example.org".into(), "a.test".into(), "*.b.test".into()], false));
+        for other in ["www.*", "*", "c.test:80", "https://d.test", "e.test."] {
+            assert_eq!(names([other].into_iter()), (Vec::new(), true), "{other}");
+        }
+        assert_eq!(["https://a.test:443", "b.test:80"].map(server_name), ["a.test", "b.test"]);
         assert!(
             is_covered("x.b.test", "*.b.test")
                 && !is_covered("b.test", "*.b.test")

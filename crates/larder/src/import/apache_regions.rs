@@ -346,7 +346,8 @@ impl<'w> HostRegions<'w> {
             .scripts
             .iter()
             .rev()
-            .find(|names| is_about(&names.beneath))
+            // A program is run where all of the region's files are such programs', and nowhere else.
+            .find(|names| names.beneath.as_ref().is_none_or(|of| is_beneath(beneath, of)))
             .and_then(|names| names.said.application.clone());
         let mut closed = self.closed();
         closed.push(if application.is_some() { PROGRAMS_BESIDE_PHP } else { PROGRAMS }.to_owned());

@@ -71,10 +71,9 @@ impl SectionReading {
             "allowoverride" if is_directory => {
                 self.words.has_overrides = Some(directive.arguments.len() != 1 || !first.eq_ignore_ascii_case("none"));
             }
+            // A list of its own, which no other word takes back.
             "allowoverridelist" if is_directory => {
-                if directive.arguments.len() != 1 || !first.eq_ignore_ascii_case("none") {
-                    self.words.has_overrides = Some(true);
-                }
+                return directive.arguments.len() == 1 && first.eq_ignore_ascii_case("none");
             }
             "directoryindex" if self.kind != SectionKind::Location => {
                 let is_name = |name: &String| {

@@ -154,7 +154,7 @@ const MAY_BE_HARMLESS: &[&str] = &[
 pub fn is_harmless(directive: &Directive) -> bool {
     let (name, first) = (name_of(directive), directive.argument(0).to_ascii_lowercase());
     if name == "accessfilename" {
-        return directive.arguments.len() == 1 && first == ".htaccess";
+        return directive.arguments == [".htaccess"];
     }
     if HARMLESS.contains(&name.as_str()) || is_of_the_process(&name) {
         return true;
@@ -166,9 +166,9 @@ pub fn is_harmless(directive: &Directive) -> bool {
                 matches!(first.as_str(), "deflate" | "brotli_compress" | "brotli_compress;deflate")
             }
             // Some types are handlers.
-            "addtype" => {
-                !["x-httpd", "cgi", "server-parsed", "php", "x-type-map"].iter().any(|word| first.contains(word))
-            }
+            "addtype" => !["x-httpd", "httpd/", "cgi", "server-parsed", "php", "x-type-map"]
+                .iter()
+                .any(|word| first.contains(word)),
             "directoryslash" => first == "on",
             // Which of links and listings is another thing.
             "options" => {

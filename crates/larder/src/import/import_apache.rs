@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::import::apache_conf::{self, ApacheConf, is_undecided, name_of};
-use crate::import::apache_listens::{HostAddress, is_covered, names, only_listens};
+use crate::import::apache_listens::{HostAddress, is_covered, names, only_listens, server_name};
 use crate::import::apache_paths::UNUSUAL;
 use crate::import::apache_regions::HostRegions;
 use crate::import::apache_scope::{ApacheScope, ScopeReading};
@@ -75,11 +75,16 @@ impl ApacheImport {
             place: Place { file: file.to_owned(), line: 1 },
         };
         let (mut listens, mut hosts, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut says_where = false;
         for directive in &conf.directives {
             match name_of(directive).as_str() {
-                "listen" => listens.push(directive.clone()),
+                "listen" => {
+                    says_where = true;
+                    listens.push(directive.clone());
+                }
                 "<virtualhost" => hosts.push(directive.clone()),
                 _ if is_undecided(directive) && only_listens(directive) => {
+                    says_where = true;
                     self.findings.note(directive, "nobody listens there: nobody knows here whether this holds");
                 }
                 _ => others.push(directive.clone()),
@@ -99,6 +104,10 @@ impl ApacheImport {
         let hosts = self.hosts(&hosts, &mut all, &of_file, conf);
         let written = listens;
         let listens = self.listens(&written);
+        // Hosts say at which address they are meant, and not that somebody listens there.
+        if says_where && listens.is_empty() {
+            return Err("none of its Listen lines says an address at which larder could listen".to_owned());
+        }
         let served =
             self.served(&listens, &hosts).ok_or("no Listen and no <VirtualHost ADDRESS:PORT> says where to listen")?;
         for listen in &written {
@@ -281,7 +290,7 @@ impl ApacheImport {
         for (at, host) in kept.iter().enumerate() {
             let own = host.scope.name.as_deref().or(all.name.as_deref());
             let (mut its, has_others) =
-                names(own.into_iter().chain(host.scope.aliases_of_host.iter().map(String::as_str)));
+                names(own.map(server_name).into_iter().chain(host.scope.aliases_of_host.iter().map(String::as_str)));
             if has_others {
                 self.findings
                     .leave(&host.at, "closed, with all hosts behind it: a name with wildcards that larder has not");

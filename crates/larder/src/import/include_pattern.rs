@@ -15,6 +15,13 @@ pub fn is_pattern(text: &str) -> bool {
 /// The files, in the order of their names. What cannot be looked for is an error, as is more than a configuration has: what
 /// is left out might be what keeps people out.
 pub fn files(pattern: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = paths(pattern)?;
+    found.retain(|path| path.is_file());
+    Ok(found)
+}
+
+/// All that has such a name: files, folders, and links that lead nowhere.
+pub fn paths(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
         let name = part.as_os_str().to_string_lossy();
@@ -32,7 +39,7 @@ pub fn files(pattern: &Path) -> Result<Vec<PathBuf>, String> {
             _ => found.into_iter().map(|folder| folder.join(part)).collect(),
         };
     }
-    found.retain(|path| path.is_file());
+    found.retain(|path| path.symlink_metadata().is_ok());
     found.sort();
     Ok(found)
 }

@@ -321,6 +321,66 @@ mod tests {
         }
     }
 
+    /// Words whose nearest reading shows what Apache guards.
+    #[test]
+    fn what_another_reading_would_open_is_closed() {
+        let (beside, _) = Beside::new("apache-readings", "");
+        SITE.iter().for_each(|(name, text)| drop(beside.file(name, text)));
+        beside.file("conf.d/x/guard.conf", "<Location /sub>\nRequire all denied\n</Location>\n");
+        let here = beside.folder.display().to_string();
+        let files =
+            "DocumentRoot HERE/site\n<Directory HERE/site>\nAllowOverride None\nRequire all granted\n</Directory>\n";
+        let guard = "<Location /sub>\nRequire all denied\n</Location>\n";
+        let listed = files.replace("AllowOverride None", "AllowOverrideList Require\nAllowOverride None");
+        // Each has nothing that is shown, or closes what lies beneath /sub.
+        for (before, within) in [
+            ("Listen localhost:8080", files.to_owned()),
+            ("Listen 127.0.0.1:8080 h2c", files.to_owned()),
+            ("<IfDefine X>\nListen 127.0.0.1:8080\n</IfDefine>", files.to_owned()),
+            ("Listen 8080", format!("{files}IncludeOptional {here}/conf.d/*")),
+            ("Listen 8080", listed),
+            ("Listen 8080\nAccessFileName .HTACCESS", files.to_owned()),
+            (
+                "Listen 8080\nLoadModule mpm_event_module modules/mod_mpm_event.so",
+                format!("{files}<IfModule !mod_mpm_event.c>\n{guard}</IfModule>"),
+            ),
+            (
+                "Listen 8080\nLoadModule ldap_module modules/mod_ldap.so",
+                format!("{files}<IfModule !mod_ldap.c>\n{guard}</IfModule>"),
+            ),
+            (
+                "Listen 8080\nDefine A ${B}\nDefine B sub",
+                format!("{files}{guard}<Location /${{A}}>\nRequire all granted\n</Location>"),
+            ),
+            (
+                "Listen 8080\nDefine XX",
+                format!("{files}{guard}<Location /sub${{XX}}>\nRequire all granted\n</Location>"),
+            ),
+            ("Listen 8080", format!("ServerAlias c.test:80\n{files}")),
+            ("Listen 8080", format!("ServerAlias c.test.\n{files}")),
+            ("Listen 8080", format!("AddType httpd/send-as-is .as\n{files}")),
+        ] {
+            let text = format!("{before}\n<VirtualHost *:8080>\nServerName a.test\n{within}\n</VirtualHost>\n")
+                .replace("HERE", &here);
+            let conf = beside.file("readings.conf", &text);
+            let done = Command::new(env!("CARGO_BIN_EXE_larder")).arg("import").arg(&conf).output().unwrap();
+            let made = String::from_utf8_lossy(&done.stdout).into_owned();
+            let is_closed = |route: &str| {
+                route.contains("/sub") && route.contains("closed = true") || route.contains("\\.(?:as)(?:[./]|$)")
+            };
+            assert!(!made.contains("root = ") || made.split("[[route]]").any(is_closed), "{text}\n{made}");
+        }
+        // A program of one folder runs nothing in others.
+        let php = "<Directory HERE/site/private>\n<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:/run/none.sock|fcgi://localhost\"\n</FilesMatch>\n</Directory>\n";
+        let text = format!("Listen 8080\n<VirtualHost *:8080>\nServerName a.test\n{files}{php}</VirtualHost>\n")
+            .replace("HERE", &here);
+        let conf = beside.file("php.conf", &text);
+        let done = Command::new(env!("CARGO_BIN_EXE_larder")).arg("import").arg(&conf).output().unwrap();
+        let made = String::from_utf8_lossy(&done.stdout).into_owned();
+        let all = made.split("[[route]]").find(|route| route.contains("path = \"/\"\n"));
+        assert!(all.is_some_and(|route| route.contains("root = ") && !route.contains("origin = ")), "{made}");
+    }
+
     /// Nobody listens where the file says nothing of it: larder would at an address of its own.
     #[test]
     fn without_a_listener_nothing_is_written() {
