@@ -62,6 +62,7 @@ const HASHES: [&str; 9] = ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$apr1$"
 /// A directive as it is written, with a mark in the place of passwords: what is said goes to terminals, logs and tickets.
 fn shown(directive: &Directive) -> String {
     let mut shown = directive.clone();
+    shown.name = shown_name(&directive.name);
     for word in &mut shown.arguments {
         *word = shown_word(word);
     }
@@ -99,6 +100,19 @@ fn shown_word(word: &str) -> String {
         return format!("{scheme}://{MARK}@{behind}{path}");
     }
     word.to_owned()
+}
+
+/// A line that is no directive may be one of a users' file: what stands behind its colon is no port, then.
+fn shown_name(name: &str) -> String {
+    let shown = shown_word(name);
+    let may_be_user = |(user, rest): &(&str, &str)| {
+        let is_port = rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-' || byte == b'*');
+        !is_port && !user.contains(['{', '[', '@', '/']) && !rest.starts_with(['/', ':'])
+    };
+    match name.split_once(':').filter(may_be_user) {
+        Some((user, _)) if shown == name => format!("{user}:{MARK}"),
+        _ => shown,
+    }
 }
 
 /// The first of its words that may be a secret, or an option with one.
@@ -290,6 +304,10 @@ mod tests {
         check("requirepass_options db.password=secret b", "requirepass_options db.password=… b");
         check("option password secret more", "option password …");
         check("listen_user ann:{SHA}abc", "listen_user ann:…");
+        // A line of a users' file begins with it.
+        check("ann:$2a$14$abc", "ann:…");
+        check("ann:hunter2 more", "ann:… more");
+        check("https://ann:hunter2@a.test more", "https://…@a.test more");
     }
 
     #[test]
@@ -320,6 +338,10 @@ mod tests {
             "hash $cookie_token consistent",
             "proxy_pass http://app.test/a@b",
             "cache_peer p.test sibling 3128 3130",
+            "a.test:8080",
+            ":80",
+            "[::1]:80",
+            "https://a.test:8443",
         ] {
             check(plain, plain);
         }
