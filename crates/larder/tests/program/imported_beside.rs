@@ -54,7 +54,8 @@ pub enum Wanted {
 impl Beside {
     /// `name`: of the folder. `text`: the configuration, in which `A1` … are addresses to listen at, `O-NAME` those of origins, and `HERE` the folder.
     pub fn new(name: &str, text: &str) -> (Beside, String) {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("beside-{name}-{}", std::process::id()));
+        // Apache becomes another user, who may not come where the project lies.
+        let folder = std::env::temp_dir().join(format!("larder-beside-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let mut beside = Beside {
