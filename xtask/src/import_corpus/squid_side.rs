@@ -273,10 +273,11 @@ mod tests {
     #[test]
     fn a_squid_conf_is_made_to_run() {
         let text = "# a\nhttp_port 3128 # b\nhttp_port 3129 intercept\nacl x dstdomain .a.test \"/etc/l\"\ncache_dir ufs /x\n\
-            auth_param basic program /x /y\n";
+            auth_param basic program /x /y\ncache_peer p.test parent 3128 0\ncache_peer q.test parent 1 0 name=q\nicap_service s a b icap://i.test/\n";
         let conf = SquidLines::read(text, Path::new("/tmp/x"));
         let expect = "http_port 3128\nacl x dstdomain .a.test \"/tmp/x/listed\"\n\
-            auth_param basic program /usr/lib/squid/basic_ncsa_auth /tmp/x/users\n";
+            auth_param basic program /usr/lib/squid/basic_ncsa_auth /tmp/x/users\n\
+            cache_peer 127.0.0.9 parent 3128 0 name=p.test\ncache_peer 127.0.0.9 parent 1 0 name=q\n";
         assert_eq!((conf.text().as_str(), conf.place.as_deref()), (expect, Some("*:3128")));
         for name in ["a.test", "www.a.test", "listed.example.com", "elsewhere.example"] {
             assert!(conf.names.contains(name), "{name}");

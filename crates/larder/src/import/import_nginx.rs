@@ -434,8 +434,10 @@ impl Site<'_> {
     fn share_tls(&mut self, secure: &BTreeSet<String>) {
         let was_plain = self.listens.is_plain_alone();
         self.listens.share_tls(secure);
-        if was_plain && self.listens.is_secure() {
-            self.clear = if self.listens.is_secure_alone() { InTheClear::Never } else { InTheClear::CanBeLed };
+        if self.listens.is_secure_alone() {
+            self.clear = InTheClear::Never;
+        } else if was_plain && self.listens.is_secure() {
+            self.clear = InTheClear::CanBeLed;
         }
     }
 

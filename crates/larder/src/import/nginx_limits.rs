@@ -191,6 +191,8 @@ mod tests {
             "limit_conn_zone $server_name zone=all:10m",
             "limit_conn_zone $http_x_key zone=key:10m",
             "limit_conn_zone $geoip_city zone=city:10m",
+            "limit_req_zone $remote_user zone=user:10m rate=2r/s",
+            "limit_conn_zone $binary_remote_addr$remote_user zone=users:10m",
         ] {
             assert!(zones.take(&directive(zone), &mut findings), "{zone}");
         }
@@ -225,6 +227,9 @@ mod tests {
         for unsaid in ["limit_conn city 1", "limit_conn none 1", "limit_conn each 0"] {
             check(&[unsaid], &[], 1);
         }
+        // A name that nobody has proved counts for nothing in larder.
+        check(&["limit_req zone=user"], &[], 1);
+        check(&["limit_conn users 3"], &[], 1);
     }
 
     #[test]

@@ -503,7 +503,7 @@ fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
     }
 }
 
-/// `how` has three parts at most.
+/// `how` has four parts at most.
 fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &[&str]) {
     debug_assert!(how.len() <= 4);
     let name = tx.site.settings.server_name.as_bytes();

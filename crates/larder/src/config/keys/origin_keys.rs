@@ -25,7 +25,7 @@ pub const ORIGIN: &[KeyDefinition] = &[
     .without("`fastcgi` says it")
     .required("[\"http://127.0.0.1:3000\"]"),
     key(V0_1, "host", Text("a name or an address, with a port if need be"), "The Host field that the origin gets.")
-        .without("the client's")
+        .without("the client's; where that has none, the name in `urls`")
         .example("\"www.example.org\""),
     key(
         V0_1,
