@@ -362,10 +362,15 @@ impl Cache {
         self.is_short.store(is_short, Relaxed);
     }
 
-    /// How far a body that is not kept may run ahead of its slowest reader at the moment. Others make room for it first.
+    /// How far a body that is not kept may run ahead of its slowest reader at the moment. Others make room for it first. Where
+    /// they have none left, it is read piece by piece, and the next one when the reader has the last: however many such
+    /// bodies come at once, they do not grow in what time it takes until somebody sees what they occupy.
     pub(crate) fn window_bytes_max(&self) -> usize {
         let max = self.settings.window_bytes_max;
-        let is_short = self.is_short.load(Relaxed) || self.windows.excess(0) > 0 || !self.make_room(0);
+        if !self.make_room(0) {
+            return 1;
+        }
+        let is_short = self.is_short.load(Relaxed) || self.windows.excess(0) > 0;
         if is_short { max.min(WINDOW_READ_BYTES_MAX) } else { max }
     }
 

@@ -26,7 +26,7 @@ use crate::edges::EdgeCounts;
 use crate::hit_history::HitHistory;
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
-use crate::limits::{CONNECTIONS_ALWAYS, STALLED_AFTER};
+use crate::limits::{CONNECTIONS_ALWAYS, SHORT_READ_BYTES_MAX, STALLED_AFTER};
 use crate::log_buffer::LogBuffer;
 use crate::log_sink::LogSink;
 use crate::mailbox::{Mailbox, Message};
@@ -300,6 +300,12 @@ impl Core {
             overdraft if self.slots.cut_bytes() >= overdraft || self.shared.memory.is_asked() => false,
             overdraft => !self.cut_stalled(overdraft, Duration::ZERO) && !self.others_may_cut(overdraft),
         }
+    }
+
+    /// So much is read from an origin at once. Where others have no room left for it, little: what comes at once in many bodies
+    /// is there before anybody sees what they occupy.
+    pub(crate) fn origin_read_bytes_max(&self) -> usize {
+        if self.shared.cache.sheds() { SCRATCH_BYTES } else { SHORT_READ_BYTES_MAX }
     }
 
     /// Cuts answers whose clients have taken nothing for so long, until so many bytes are free. False if there are none.

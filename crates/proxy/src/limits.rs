@@ -21,6 +21,9 @@ pub const MEMORY_BASE_BYTES: u64 = 32 << 20;
 /// What each further worker adds to that.
 pub const MEMORY_WORKER_BYTES: u64 = 2 << 20;
 
+/// What is read from an origin at once while more is accounted for than there is room.
+pub(crate) const SHORT_READ_BYTES_MAX: usize = 8 << 10;
+
 /// What is kept free below the memory limit for what grows between two looks: a part of the limit (1/16), and not more than this.
 pub(crate) const MEMORY_RESERVE_SHIFT: u32 = 4;
 pub(crate) const MEMORY_RESERVE_MAX: u64 = 256 << 20;

@@ -245,6 +245,25 @@ fn a_window_is_charged_by_what_it_holds() {
 }
 
 #[test]
+fn where_others_have_left_no_room_a_window_holds_one_piece() {
+    let stage = small_window();
+    let leader = stage.miss("/");
+    let mut reader = leader.follow(0);
+    let mut draft = stage.describe(leader, Some(storable(MINUTE_MS)), Some(9_000));
+    draft.append(Bytes::from(vec![1; 5]));
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_some(), "5 of 1,000 bytes");
+    let account = stage.cache.account();
+    let others = account.charge(account.limit());
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_none());
+    assert_eq!(read_body(&mut reader).0.len(), 5);
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_some(), "the reader has the last piece, and waits for the next");
+    draft.append(Bytes::from(vec![1; 5]));
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_none());
+    drop(others);
+    assert!(now_or_never(|cx| draft.poll_room(cx)).is_some());
+}
+
+#[test]
 fn nobody_is_cut_off_while_the_body_is_kept() {
     let stage = Stage::new();
     let leader = stage.miss("/");

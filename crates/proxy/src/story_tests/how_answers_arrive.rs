@@ -41,6 +41,18 @@ fn a_body_that_is_not_stored_arrives_whole_however_far_its_origin_is_ahead() {
 }
 
 #[test]
+fn where_others_have_left_no_room_a_body_arrives_whole_by_small_pieces() {
+    let text = text(300_000);
+    let story = Story::with(|settings| settings.memory_bytes_max = 8 << 20);
+    let _others = story.core.shared.cache.account().charge(9 << 20);
+    for head in ["Content-Length: 300000\r\n", "Cache-Control: no-store\r\nContent-Length: 300000\r\n", ""] {
+        story.origin([wire(&format!("HTTP/1.1 200 OK\r\n{head}\r\n{text}"), Then::Closes)]);
+        let reply = story.get("/", &[]);
+        assert!(reply.status() == 200 && reply.body() == text, "{head:?}: {} bytes", reply.body().len());
+    }
+}
+
+#[test]
 fn two_who_share_a_body_that_turns_out_too_long_to_be_kept_both_get_all_of_it() {
     let text = text(300_000);
     let story = Story::with(|settings| {

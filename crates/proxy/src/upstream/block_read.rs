@@ -49,6 +49,10 @@ impl Http1Exchange {
         let early_bytes = early.len().min(room);
         block.bytes.extend_from_slice(&early[..early_bytes]);
         early.drain(..early_bytes);
+        if early.is_empty() {
+            // Room for as much as came with the head would be kept to the body's end, and is on no account.
+            *early = Vec::new();
+        }
         self.poll_block(core, cx, block, room, silence)
     }
 

@@ -119,7 +119,7 @@ impl FastCgiExchange {
     ) -> Poll<Result<Box<ReplyHead>, NoAnswer>> {
         loop {
             let mut scratch = core.scratch.borrow_mut();
-            let mut buffer = ReadBuf::new(&mut scratch);
+            let mut buffer = ReadBuf::new(&mut scratch[..core.origin_read_bytes_max()]);
             match ready!(Pin::new(&mut self.connection.stream).poll_read(cx, &mut buffer)) {
                 Ok(()) if !buffer.filled().is_empty() => {}
                 Ok(()) | Err(_) => return Poll::Ready(Err(NoAnswer::Ended { heard: self.heard })),
@@ -183,7 +183,9 @@ impl FastCgiExchange {
                 return Poll::Ready(self.ended(end));
             }
             let mut scratch = core.scratch.borrow_mut();
-            let read = match ready!(pin!(self.connection.stream.read_buf(&mut &mut scratch[..])).poll(cx)) {
+            let read = match ready!(
+                pin!(self.connection.stream.read_buf(&mut &mut scratch[..core.origin_read_bytes_max()])).poll(cx)
+            ) {
                 Ok(read @ 1..) => read,
                 Ok(_) | Err(_) => {
                     self.is_spoilt = true;

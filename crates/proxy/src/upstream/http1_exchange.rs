@@ -134,7 +134,7 @@ impl Http1Exchange {
         }
         loop {
             let mut scratch = core.scratch.borrow_mut();
-            let mut buffer = ReadBuf::new(&mut scratch);
+            let mut buffer = ReadBuf::new(&mut scratch[..core.origin_read_bytes_max()]);
             match ready!(Pin::new(&mut self.connection.stream).poll_read(cx, &mut buffer)) {
                 Ok(()) if !buffer.filled().is_empty() => {}
                 Ok(()) | Err(_) => return Poll::Ready(Err(NoAnswer::Ended { heard: self.heard })),
@@ -260,7 +260,7 @@ impl Http1Exchange {
         self.block = None;
         loop {
             let mut scratch = core.scratch.borrow_mut();
-            let read = ready!(self.poll_read(core, cx, &mut &mut scratch[..], silence))?;
+            let read = ready!(self.poll_read(core, cx, &mut &mut scratch[..core.origin_read_bytes_max()], silence))?;
             if read == 0 {
                 return Poll::Ready(self.closed());
             }
