@@ -386,6 +386,24 @@ fn under_a_program_it_is_the_same() {
     assert_eq!(told, [Some("ann"), Some("ann")]);
 }
 
+/// A program that asks once more where something failed would come to its origin past the door.
+#[test]
+fn no_program_has_a_say_in_a_refusal() {
+    let program = "sub vcl_recv { return (pass); } \
+                   sub vcl_synth { set resp.status = 200; set resp.http.X-Seen = \"1\"; return (restart); }";
+    let login = FieldTemplate::parse("/login?back=$request_uri").ok();
+    let story = Story::vcl_with(program, |settings| {
+        settings.routes[0].rules = Arc::new(guarded_by(AuthRequest { login, ..service(&["X-User"]) }));
+    });
+    let refusals = [(answer(401, &[], ""), 302, "/login?back=/a"), (answer(500, &[], ""), 502, "")];
+    for (said, status, location) in refusals {
+        story.origin([said, fresh(60, "secret")]);
+        let reply = story.get("/a", &[]);
+        assert_eq!((reply.status(), reply.field("location").as_str(), reply.asked().len()), (status, location, 1));
+        assert_eq!((reply.field("cache-control").as_str(), reply.field("x-seen").as_str()), ("no-store", ""));
+    }
+}
+
 /// A page behind the service, with a part that is not, and the other way round.
 fn page_and_part(guarded: &str) -> Story {
     let rules = guarded_by(service(&["X-User"]));

@@ -11,6 +11,7 @@ use message::{FieldName, Fields, Method, Request};
 use rules::forwarded;
 
 use crate::access_log::CacheVerdict;
+use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::fetch::begin::Requester;
 use crate::fetch::question::{self, Answered};
@@ -19,6 +20,7 @@ use crate::forward::passwords::{self, Passwords};
 use crate::limits::ADMISSION_BYTES;
 use crate::policy::{Policy, WhyPassed};
 use crate::receive::Verdict;
+use crate::records::{RecordKind, request_records};
 use crate::route_rules::auth_request::{AuthAnswer, AuthRequest};
 use crate::route_rules::field_template::TemplateSource;
 use crate::route_rules::rate_table::{Counterpart, whom_it_counts_for};
@@ -94,7 +96,20 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
             }
             then.into_step()
         }
-        Err(elsewhere) => elsewhere,
+        Err(elsewhere) => {
+            leave_to_the_route(tx);
+            elsewhere
+        }
+    }
+}
+
+/// A program has no say in a refusal, as it has none in those that come before anybody is asked: one that asks once more where something
+/// failed (`restart` of vcl_synth) would go on past the door, and it does not know what a login page or a realm is.
+fn leave_to_the_route(tx: &mut Transaction) {
+    let Policy::Program(state) = std::mem::replace(&mut tx.policy, Policy::Builtin) else { return };
+    if let Some(records) = &state.records {
+        records.put(RecordKind::Error, &[b"refused by the route"]);
+        request_records::end(records, Moment::now());
     }
 }
 
