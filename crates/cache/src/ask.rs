@@ -100,6 +100,7 @@ impl Cache {
     /// duty to fetch.
     pub fn ask(self: &Arc<Self>, key: Key, request: &Request<'_>, options: &LookupOptions, now: Now) -> Answer {
         let mut outdated = RemovedObjects::new();
+        let mut others = false;
         let finding = loop {
             let mut shard = self.directory.shard(key);
             // Before what is stored is tested: a ban that this number leaves behind is one that was seen.
@@ -118,6 +119,7 @@ impl Cache {
                 continue;
             }
             let finding = self.look(entry, &Question { key, request, options, now, order, began }, &mut outdated);
+            others = matches!(finding, Finding::Miss(_, None)) && entry.objects().any(|object| object.spec.is_some());
             if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, ..) =
                 &finding
             {
@@ -134,7 +136,7 @@ impl Cache {
                 let stored = Some(Arc::clone(&object));
                 Answer::Stale(object, Some(ticket(flight, stored)))
             }
-            Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored)),
+            Finding::Miss(flight, stored) => Answer::Miss(ticket(flight, stored).beside_others(others)),
             Finding::HitForMiss(flight, stored, mark) => {
                 Answer::HitForMiss(ticket(flight, stored).past(mark.clone()), mark)
             }

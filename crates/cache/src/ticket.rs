@@ -34,6 +34,7 @@ pub struct Ticket {
     pub(crate) stale: Option<Arc<Object>>,
     /// The mark that it goes by.
     mark: Option<Arc<Object>>,
+    meets_other_variants: bool,
 }
 
 /// The request of a fetch. It selects the variant that the response will be stored as.
@@ -60,11 +61,15 @@ impl Ticket {
         stale: Option<Arc<Object>>,
     ) -> Ticket {
         let asked = Box::new(Asked { request, at_origin: None });
-        Ticket { duty: Duty::new(cache, flight), asked, stale, mark: None }
+        Ticket { duty: Duty::new(cache, flight), asked, stale, mark: None, meets_other_variants: false }
     }
 
     pub(crate) fn past(self, mark: Option<Arc<Object>>) -> Ticket {
         Ticket { mark, ..self }
+    }
+
+    pub(crate) fn beside_others(self, meets_other_variants: bool) -> Ticket {
+        Ticket { meets_other_variants, ..self }
     }
 
     /// Says what the origin was asked, where that is another request: what its response varies on was chosen by that one, so
@@ -100,6 +105,11 @@ impl Ticket {
     /// What to validate, and what may be served if the fetch fails.
     pub fn stale(&self) -> Option<&Arc<Object>> {
         self.stale.as_ref()
+    }
+
+    /// Is something stored under its key that Vary selects for other requests?
+    pub fn meets_other_variants(&self) -> bool {
+        self.meets_other_variants
     }
 
     /// The leader's own reader. To be taken before the head is described; a background refresh needs none.

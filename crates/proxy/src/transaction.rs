@@ -33,6 +33,7 @@ use crate::static_files::open_file_table::KnownFile;
 use crate::static_files::script_path::ScriptPath;
 use crate::tls_facts::TlsFacts;
 use crate::transaction::transaction_states::State;
+use crate::transaction::why_forwarded::Forwarded;
 
 pub(crate) mod admit;
 mod admitted;
@@ -41,6 +42,7 @@ pub(crate) mod deliver;
 pub(crate) mod error_page;
 pub(crate) mod error_text;
 pub(crate) mod files;
+
 pub(crate) mod hit;
 pub(crate) mod log;
 pub(crate) mod lookup;
@@ -68,6 +70,7 @@ pub(crate) mod transmit;
 mod tunnel;
 mod unread_body;
 pub(crate) mod wait;
+pub(crate) mod why_forwarded;
 
 /// Begins the story of what is included in a page, in a task of its own. Its loop is not known to the steps.
 pub(crate) type BeginIncluded = fn(Box<Transaction>, IncludedClient, Step);
@@ -210,11 +213,14 @@ pub(crate) struct Outcome {
     pub(crate) status: u16,
     pub(crate) verdict: CacheVerdict,
     pub(crate) why: &'static str,
+    /// Why an origin is asked, where one is.
+    pub(crate) forwarded: Forwarded,
     pub(crate) body_bytes: u64,
 }
 
 impl Outcome {
-    pub(crate) const NONE: Outcome = Outcome { status: 0, verdict: CacheVerdict::Synth, why: "", body_bytes: 0 };
+    pub(crate) const NONE: Outcome =
+        Outcome { status: 0, verdict: CacheVerdict::Synth, why: "", forwarded: Forwarded::Nothing, body_bytes: 0 };
 
     /// What is sent was read from a disk, or is sent from there.
     fn is_hit_of_disk(&self) -> bool {

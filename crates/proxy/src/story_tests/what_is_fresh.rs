@@ -69,6 +69,44 @@ fn what_was_stale_is_called_so_whatever_the_origin_says() {
 }
 
 #[test]
+fn a_reload_is_called_so_though_the_origin_confirms_what_is_fresh_or_fails() {
+    let lines = ["Cache-Control: max-age=60, stale-if-error=60", "ETag: \"a\""];
+    let replies = [
+        (answer(304, &[], ""), "larder; fwd=request; fwd-status=304"),
+        (answer(503, &[], "no"), "larder; fwd=request; fwd-status=503"),
+        (MockedAnswer::Refused, "larder; fwd=request; detail=origin-connect"),
+    ];
+    for (next, status) in replies {
+        let story = Story::builtin();
+        story.origin([answer(200, &lines, "old"), next]);
+        story.get("/", &[]);
+        let reload = story.get("/", &["Cache-Control: max-age=0"]);
+        assert!(reload.field("cache-status").starts_with(status), "{} for {status}", reload.field("cache-status"));
+        assert_eq!(reload.body(), "old", "{status}");
+    }
+}
+
+#[test]
+fn what_vary_selects_for_others_is_no_miss_of_the_url() {
+    let story = Story::builtin();
+    let lines = ["Cache-Control: max-age=1", "Vary: Accept-Language"];
+    story.origin([answer(200, &lines, "page"), answer(200, &lines, "Seite"), answer(200, &lines, "page again")]);
+    let status = |language: &str| story.get("/", &[language]).field("cache-status");
+    assert_eq!(status("Accept-Language: en"), "larder; fwd=uri-miss; stored");
+    assert_eq!(status("Accept-Language: de"), "larder; fwd=vary-miss; stored");
+    story.pass_seconds(2);
+    assert_eq!(status("Accept-Language: en"), "larder; fwd=stale; stored");
+}
+
+#[test]
+fn a_head_of_what_is_stored_and_stale_is_no_miss() {
+    let story = after(&["Cache-Control: max-age=1"], 2, answer(200, &[], ""));
+    assert_eq!(story.ask("HEAD /", &[], "").field("cache-status"), "larder; fwd=stale");
+    story.origin([answer(200, &[], "")]);
+    assert_eq!(story.ask("HEAD /other", &[], "").field("cache-status"), "larder; fwd=uri-miss");
+}
+
+#[test]
 fn a_304_about_something_else_is_asked_again_without_conditions() {
     let story = Story::builtin();
     let new = answer(200, &["Cache-Control: max-age=60", "ETag: \"b\""], "new");

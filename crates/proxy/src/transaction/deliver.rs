@@ -57,8 +57,6 @@ pub(crate) enum Answer {
         received: Now,
         /// What is to be included in it.
         page: Option<Arc<EsiPage>>,
-        /// Why the origin was asked.
-        forwarded: Forwarded,
     },
     /// A file beneath a root.
     File(Arc<OpenFile>),
@@ -322,8 +320,8 @@ pub(crate) fn builtin_draft(tx: &mut Transaction, answer: Answer, begin: BeginIn
 fn draft_of_text(tx: &mut Transaction, answer: Answer) -> UnplannedAnswer {
     match answer {
         Answer::Stored { object, why, slices } => stored(tx, object, why, slices),
-        Answer::Followed { head, length, follower, facts, received, page: _, forwarded } => {
-            followed(tx, head, AnswerBody::Follower { follower, length }, facts, (received, forwarded))
+        Answer::Followed { head, length, follower, facts, received, page: _ } => {
+            followed(tx, head, AnswerBody::Follower { follower, length }, facts, received)
         }
         Answer::File(file) => file_beneath(tx, file),
         Answer::Origin { head, body } => {
@@ -370,33 +368,21 @@ fn stored(
     }
 }
 
-/// RFC 9211 §2.2: why the origin was asked for what is now on its way. What was selected and had to be confirmed is no miss, whatever comes of
-/// that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Forwarded {
-    /// Nothing was stored for this request.
-    Nothing,
-    /// It was not fresh.
-    Stale,
-    /// It was, and the request wanted it confirmed.
-    Request,
-}
-
 /// RFC 9211 §2.2: what Cache-Status says of a stored response for which the origin was asked; `None` where it was not.
 fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
-    let detail = tx.outcome.why;
+    let (detail, reason) = (tx.outcome.why, tx.outcome.forwarded.reason());
     Some(match why {
-        hit::Why::Revalidated => "fwd=stale; fwd-status=304".into(),
-        hit::Why::RevalidatedAlone => format!("fwd=stale; fwd-status=304; detail={detail}").into(),
+        hit::Why::Revalidated => format!("{reason}; fwd-status=304").into(),
+        hit::Why::RevalidatedAlone => format!("{reason}; fwd-status=304; detail={detail}").into(),
         hit::Why::OriginFailed { status, is_collapsed } => {
             let collapsed = if is_collapsed { "; collapsed" } else { "" };
             match status {
-                Some(status) => format!("fwd=stale; fwd-status={status}{collapsed}").into(),
-                None => format!("fwd=stale{collapsed}; detail={detail}").into(),
+                Some(status) => format!("{reason}; fwd-status={status}{collapsed}").into(),
+                None => format!("{reason}{collapsed}; detail={detail}").into(),
             }
         }
-        hit::Why::Collapsed => "fwd=uri-miss; collapsed".into(),
-        hit::Why::Fetched => "fwd=uri-miss; stored".into(),
+        hit::Why::Collapsed => format!("{reason}; collapsed").into(),
+        hit::Why::Fetched => format!("{reason}; stored").into(),
         hit::Why::Incomplete => "fwd=partial".into(),
         hit::Why::Fresh | hit::Why::Stale => return None,
     })
@@ -425,7 +411,7 @@ fn followed(
     head: Arc<ResponseHead>,
     body: AnswerBody,
     facts: Option<Facts>,
-    (received, forwarded): (Now, Forwarded),
+    received: Now,
 ) -> UnplannedAnswer {
     let is_leader = matches!(&body, AnswerBody::Follower { follower, .. } if follower.is_leader());
     let is_stored = facts.is_some();
@@ -439,11 +425,7 @@ fn followed(
         }
         _ => push_age_said(&mut ours, &head),
     }
-    let reason = match forwarded {
-        Forwarded::Nothing => "fwd=uri-miss",
-        Forwarded::Stale => "fwd=stale",
-        Forwarded::Request => "fwd=request",
-    };
+    let reason = tx.outcome.forwarded.reason();
     let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
         (true, _) => "; collapsed",
         (false, true) => "; stored",
@@ -474,7 +456,7 @@ fn passed(tx: &Transaction, head: ResponseHead, body: AnswerBody, is_bodiless: b
     stored_head::push_via(&mut fields, head.version, &tx.site);
     match tx.outcome.why {
         "" => push_cache_status(&mut fields, tx, &["fwd=bypass"]),
-        "head" => push_cache_status(&mut fields, tx, &["fwd=uri-miss"]),
+        "head" => push_cache_status(&mut fields, tx, &[tx.outcome.forwarded.reason()]),
         "method" => push_cache_status(&mut fields, tx, &["fwd=method"]),
         why => push_cache_status(&mut fields, tx, &["fwd=bypass; detail=", why]),
     }

@@ -107,8 +107,8 @@ pub(crate) fn instant_hit<T: Whole>(
     let outcome = crate::transaction::Outcome {
         status: held.status(),
         verdict: T::VERDICT,
-        why: "",
         body_bytes: if hit.head_only { 0 } else { held.length().min(total) },
+        ..crate::transaction::Outcome::NONE
     };
     let micros = parsed.moment.micros_until(ended);
     log_notes::with(hit.notes, |logged, life| {
@@ -146,7 +146,12 @@ pub(crate) fn refused(
         query: None,
         fields: FieldsView::default(),
     };
-    let outcome = crate::transaction::Outcome { status: refusal.status, verdict, why: refusal.token, body_bytes: 0 };
+    let outcome = crate::transaction::Outcome {
+        status: refusal.status,
+        verdict,
+        why: refusal.token,
+        ..crate::transaction::Outcome::NONE
+    };
     let ended = Moment::now();
     let closing = Closing { outcome: &outcome, user: None, error, micros: 0, ended, tls, logged: None, life: None };
     append(core, &site, &request, ClientIdentity::of_peer(peer), &closing);

@@ -19,6 +19,7 @@ use crate::site::{Routed, Site};
 use crate::transaction::recalling::{Otherwise, Recall};
 use crate::transaction::synth::Synth;
 use crate::transaction::wait::Wait;
+use crate::transaction::why_forwarded::Forwarded;
 use crate::transaction::{Outcome, Step, Transaction, hit};
 
 /// A waiter that was told so often to ask again goes to the origin beside the others.
@@ -91,7 +92,7 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
     match core.shared.cache.ask(question.key, question.request, &options, now) {
         Answer::Fresh(object) => LookupOutcome::Fresh(object),
         answer => {
-            let Lead { step, outcome, refresh } = Lead::of(answer, question.key, || may_recall(core, question));
+            let Lead { step, outcome, refresh } = Lead::of(answer, (question.key, now), || may_recall(core, question));
             if let Some(ticket) = refresh {
                 spawn_refresh((core, site), question, ticket);
             }
@@ -110,8 +111,15 @@ pub(crate) struct Lead {
 
 impl Lead {
     /// `may_recall`: may a disk have it, and was not asked yet?
-    pub(crate) fn of(answer: Answer, key: Key, may_recall: impl FnOnce() -> bool) -> Lead {
+    pub(crate) fn of(answer: Answer, (key, now): (Key, Now), may_recall: impl FnOnce() -> bool) -> Lead {
         let mut refresh = None;
+        let forwarded = match &answer {
+            Answer::Miss(ticket) | Answer::HitForMiss(ticket, _) => Forwarded::with(ticket, now),
+            Answer::Busy(follower) => {
+                follower.stale().map_or(Forwarded::Nothing, |stale| Forwarded::to_confirm(stale, now))
+            }
+            _ => Forwarded::Nothing,
+        };
         let (step, verdict, why) = match answer {
             Answer::Fresh(object) => (Step::Hit(object, hit::Why::Fresh), CacheVerdict::Hit, ""),
             Answer::Stale(object, ticket) => {
@@ -131,7 +139,7 @@ impl Lead {
             Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), CacheVerdict::Coalesced, ""),
             Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), CacheVerdict::Error, ""),
         };
-        Lead { step, outcome: Outcome { verdict, why, ..Outcome::NONE }, refresh }
+        Lead { step, outcome: Outcome { verdict, why, forwarded, ..Outcome::NONE }, refresh }
     }
 }
 
@@ -141,7 +149,9 @@ impl Lead {
 fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> LookupOutcome {
     let found = core.shared.cache.find(question.key, question.request);
     let is_found = found.is_some();
+    let mut forwarded = Forwarded::Nothing;
     if let Some(object) = found {
+        forwarded = Forwarded::to_confirm(&object, now);
         match object.freshness(now, question.directives) {
             Freshness::Fresh => return LookupOutcome::Fresh(object),
             Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
@@ -175,7 +185,7 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
         return LookupOutcome::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
     }
     let why = if question.request.method == Method::Head { "head" } else { RANGE_AHEAD };
-    LookupOutcome::Step(Step::Pass, Outcome { why, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+    LookupOutcome::Step(Step::Pass, Outcome { why, forwarded, verdict: CacheVerdict::Pass, ..Outcome::NONE })
 }
 
 /// May a disk have it? Where there is none this is one look at a field.

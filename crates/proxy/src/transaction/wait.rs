@@ -13,7 +13,7 @@ use crate::downstream::Downstream;
 use crate::fetch::failed;
 use crate::fetch::notes::FetchNotes;
 use crate::policy_steps;
-use crate::transaction::deliver::{Answer, Forwarded};
+use crate::transaction::deliver::Answer;
 use crate::transaction::{Step, Transaction, hit};
 
 /// What is waited for.
@@ -96,15 +96,6 @@ fn why_hit(wait: &Wait) -> hit::Why {
     }
 }
 
-fn why_forwarded(tx: &Transaction, wait: &Wait) -> Forwarded {
-    let Some(stale) = &wait.stale else { return Forwarded::Nothing };
-    let (facts, now) = (stale.facts(), tx.core.now());
-    match !facts.always_validate && facts.fresh_for_ms(stale.resident_ms(now)) > 0 {
-        true => Forwarded::Request,
-        false => Forwarded::Stale,
-    }
-}
-
 fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(notes) = wait.notes.as_ref().filter(|notes| notes.was_refreshed())
         && let Some(object) = &headed.object
@@ -123,7 +114,6 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
     if let Some(notes) = &wait.notes {
         policy_steps::note_brought(tx, notes);
     }
-    let forwarded = why_forwarded(tx, &wait);
     tx.outcome.verdict = brought_by(&wait);
     if let Some(why) = wait.notes.as_ref().and_then(|notes| notes.why()) {
         tx.outcome.why = why;
@@ -135,7 +125,6 @@ fn headed_for(tx: &mut Transaction, wait: Wait, headed: Headed) -> Step {
         facts: headed.facts,
         received: headed.received,
         page: headed.esi,
-        forwarded,
     }))
 }
 

@@ -299,7 +299,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     }
     let has_recalled = tx.has_recalled();
     let may_recall = || !always_miss && !has_recalled && core.shared.cache.may_recall(key);
-    let Lead { step, outcome, refresh } = Lead::of(answer, key, may_recall);
+    let Lead { step, outcome, refresh } = Lead::of(answer, (key, now), may_recall);
     let state = tx.policy.program_mut().expect("as above");
     state.refresh = refresh;
     tx.outcome.verdict = outcome.verdict;

@@ -70,7 +70,7 @@ fn head_of(tx: &mut Transaction, answer: Answer) -> Result<(MadeHead, AnswerBody
             let facts = object.facts();
             Ok((made, AnswerBody::Object { object, leased: tx.leased.clone(), slices }, Some(facts)))
         }
-        Answer::Followed { head, length, follower, facts, received, page, forwarded: _ } => {
+        Answer::Followed { head, length, follower, facts, received, page } => {
             let mut fields = HopByHop::end_to_end(head.fields.view());
             let resident_ms = now.mono_ms.saturating_sub(received.mono_ms);
             let age_s = match &facts {

@@ -1,0 +1,45 @@
+//! Why an origin is asked for what is looked up (RFC 9211 §2.2), found out when the cache has been asked: what was selected and had to be
+//! confirmed is no miss, whatever comes of that.
+
+use cache::{Now, Object, Ticket};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forwarded {
+    /// Nothing was stored under this URL.
+    Nothing,
+    /// Something was, and its Vary selects it for other requests.
+    OtherVariant,
+    /// It was not fresh.
+    Stale,
+    /// It was, and the request wanted it confirmed.
+    Request,
+}
+
+impl Forwarded {
+    pub(crate) fn with(ticket: &Ticket, now: Now) -> Forwarded {
+        match ticket.stale() {
+            Some(stale) => Forwarded::to_confirm(stale, now),
+            None if ticket.meets_other_variants() => Forwarded::OtherVariant,
+            None => Forwarded::Nothing,
+        }
+    }
+
+    /// For a request that what is stored did not answer.
+    pub(crate) fn to_confirm(stored: &Object, now: Now) -> Forwarded {
+        let facts = stored.facts();
+        match !facts.always_validate && facts.fresh_for_ms(stored.resident_ms(now)) > 0 {
+            true => Forwarded::Request,
+            false => Forwarded::Stale,
+        }
+    }
+
+    /// As Cache-Status says it.
+    pub(crate) const fn reason(self) -> &'static str {
+        match self {
+            Forwarded::Nothing => "fwd=uri-miss",
+            Forwarded::OtherVariant => "fwd=vary-miss",
+            Forwarded::Stale => "fwd=stale",
+            Forwarded::Request => "fwd=request",
+        }
+    }
+}
