@@ -226,6 +226,11 @@ impl Fetch {
         self.site.forward.settings.parents[self.parent?].login.as_ref()
     }
 
+    /// Is what its client says behind the body handed on?
+    fn hands_on_trailers(&self) -> bool {
+        self.site.rules_of(self.routed).is_none_or(|rules| rules.hands_on_trailers())
+    }
+
     /// How what it brings is compressed for those who ask for it, if it is.
     fn compression(&self) -> Option<Compression<'_>> {
         let is_builtin = matches!(self.policy, FetchPolicy::Builtin);

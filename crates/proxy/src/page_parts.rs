@@ -116,11 +116,11 @@ impl PageParts {
         if !self.budget.take_part(limits.esi_parts_max) {
             return Err(LeftOut::Count(limits.esi_parts_max));
         }
-        let access = self.page.route.map(|at| &self.site.routes.at(at).rules.access);
+        let behind = self.page.route.map(|at| &*self.site.routes.at(at).rules);
         let mut fields = Fields::default();
         for field in original.fields.iter().filter(|field| !is_of_one_answer(field.name)) {
             let is_replaced = named.is_some() && field.name == FieldName::Host;
-            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, (is_own, access)) {
+            if !is_replaced && self.maker.hands_on(settings, original.fields, &field, (is_own, behind)) {
                 fields.push_named(field.name_text, field.value);
             }
         }
@@ -141,8 +141,10 @@ impl PageParts {
         let part = message::Request { fields: fields.view(), ..part };
         // Under the built-in policy its words are heard where it is received.
         let route = self.site.routes.find(&part);
-        let wants_known = || route.is_some_and(|route| self.site.routes.at(route).rules.access.wants_known_clients());
-        let is_refused = || self.site.why_refused(&part, &self.client, route).is_some() || wants_known();
+        let rules = route.map(|route| &self.site.routes.at(route).rules);
+        let is_another_s =
+            || rules.is_some_and(|rules| rules.access.wants_known_clients() || rules.answers(&self.client));
+        let is_refused = || self.site.why_refused(&part, &self.client, route).is_some() || is_another_s();
         if self.site.vcl.is_some() && is_refused() {
             return Err(LeftOut::Route);
         }

@@ -9,7 +9,7 @@ use wire::HopByHop;
 use crate::core::Core;
 use crate::policy::Policy;
 use crate::records::task_records::TaskRecords;
-use crate::route_rules::RouteAccess;
+use crate::route_rules::RouteRules;
 use crate::settings::EsiSettings;
 use crate::site::Site;
 use crate::subrequest_fields::is_of_content;
@@ -42,24 +42,25 @@ impl PartMaker {
         }
     }
 
-    /// Does the request for a part have this field of the request for its page? `access`: what that is behind.
+    /// Does the request for a part have this field of the request for its page? `behind`: the words of that one's route.
     pub(crate) fn hands_on(
         &self,
         settings: &EsiSettings,
         asked: FieldsView<'_>,
         field: &Field<'_>,
-        (is_own, access): (bool, Option<&RouteAccess>),
+        (is_own, behind): (bool, Option<&RouteRules>),
     ) -> bool {
         match self {
-            PartMaker::Program(_) => access.is_none_or(|access| !access.says(field.name_text)),
+            // It was told to the page's origin, and to nobody else.
+            PartMaker::Program(_) => behind.is_none_or(|rules| !rules.says_of_clients(field)),
             PartMaker::Builtin => match field.name {
                 FieldName::Cookie => is_own && settings.passes_cookies,
                 // What has opened the page's door is for nobody behind it.
                 FieldName::Authorization => {
-                    is_own && settings.passes_authorization && access.is_none_or(|access| access.login.is_none())
+                    is_own && settings.passes_authorization && behind.is_none_or(|rules| rules.access.login.is_none())
                 }
                 FieldName::ProxyAuthorization => false,
-                _ if access.is_some_and(|access| access.says(field.name_text)) => false,
+                _ if behind.is_some_and(|rules| rules.access.says(field.name_text)) => false,
                 _ => !is_of_content(field) && !HopByHop::of(asked).drops(field),
             },
         }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use message::Field;
 
+use crate::client_identity::ClientIdentity;
 use crate::network::Network;
 use crate::settings::RouteTimeouts;
 
@@ -111,6 +112,22 @@ impl RouteRules {
     /// May a request be refused for how many or how large they are?
     pub(crate) fn limits_requests(&self) -> bool {
         !self.rate_limits.is_empty() || !self.connection_limits.is_empty() || self.request_body_bytes_max.is_some()
+    }
+
+    /// May what a client says behind its body come to origins? Who reads that with the head would take it for what the route says there.
+    pub(crate) fn hands_on_trailers(&self) -> bool {
+        self.access.service.is_none() && !self.request_fields.acts()
+    }
+
+    /// Does the route itself answer this client?
+    pub(crate) fn answers(&self, client: &ClientIdentity) -> bool {
+        self.answer.as_ref().is_some_and(|answer| !client.is_among(&answer.but_for))
+    }
+
+    /// Does it say this field to origins, in which who its client is may be told?
+    pub(crate) fn says_of_clients(&self, field: &Field<'_>) -> bool {
+        let mut lines = self.request_fields.set.iter().chain(&self.request_fields.added);
+        self.access.says(field.name_text) || self.access.wants_known_clients() && lines.any(|line| line.is_named(field))
     }
 
     /// Is no request answered at once, because it has to be admitted first, or because its answer takes its time?

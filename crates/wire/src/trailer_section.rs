@@ -67,7 +67,10 @@ impl TrailerSection {
 pub(crate) fn may_trail(name: &[u8]) -> bool {
     match FieldName::classify(name) {
         FieldName::Etag | FieldName::ContentMd5 | FieldName::ContentDigest => true,
-        FieldName::Other => !is_lookalike(name) && !name.eq_ignore_ascii_case(b"WWW-Authenticate"),
+        FieldName::Other => {
+            const NEVER: [&[u8]; 3] = [b"WWW-Authenticate", b"Client-Cert", b"Client-Cert-Chain"];
+            !is_lookalike(name) && !NEVER.iter().any(|never| never.eq_ignore_ascii_case(name))
+        }
         _ => false,
     }
 }

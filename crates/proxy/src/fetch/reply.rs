@@ -46,7 +46,8 @@ pub(crate) async fn run(
     client: &mut ClientLink<'_>,
     mut upstream: Upstream,
 ) -> Result<OriginReply, Lost> {
-    let mut upload = Upload::begin((fetch.body, fetch.expects_continue), fetch.copy.take(), client, &mut upstream);
+    let copy = (fetch.copy.take(), fetch.hands_on_trailers());
+    let mut upload = Upload::begin((fetch.body, fetch.expects_continue), copy, client, &mut upstream);
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     let mut interims_count = 0;
     // Who does not say it has nothing against it.

@@ -39,17 +39,19 @@ pub(crate) struct Upload {
     taken: bool,
     taken_bytes: u64,
     copy: Option<BodyCopy>,
+    hands_on_trailers: bool,
 }
 
 impl Upload {
     pub(crate) fn begin(
         (body, expects_continue): (RequestBody, bool),
-        copy: Option<BodyCopy>,
+        (copy, hands_on_trailers): (Option<BodyCopy>, bool),
         client: &ClientLink<'_>,
         upstream: &mut Upstream,
     ) -> Upload {
         upstream.begin_upload(body);
-        Upload { state: UploadState::at_first(body, expects_continue, client), taken: false, taken_bytes: 0, copy }
+        let state = UploadState::at_first(body, expects_continue, client);
+        Upload { state, taken: false, taken_bytes: 0, copy, hands_on_trailers }
     }
 
     /// For whoever sends it again.
@@ -125,7 +127,7 @@ impl Upload {
                     if let Some(copy) = self.copy.take() {
                         copy.end();
                     }
-                    upstream.end_upload(trailers.as_ref());
+                    upstream.end_upload(trailers.as_ref().filter(|_| self.hands_on_trailers));
                     self.state = UploadState::Finishing;
                 }
                 Err(broken) => return Poll::Ready(Err(broken)),
@@ -141,7 +143,7 @@ mod tests {
     #[test]
     fn whom_nobody_is_attached_to_has_nothing_to_send() {
         let state = UploadState::at_first(RequestBody::Length(5), true, &ClientLink::Detached(None));
-        let mut upload = Upload { state, taken: false, taken_bytes: 0, copy: None };
+        let mut upload = Upload { state, taken: false, taken_bytes: 0, copy: None, hands_on_trailers: true };
         assert!(upload.is_done() && !upload.awaits_continue() && !upload.release());
     }
 }

@@ -149,7 +149,7 @@ impl AuthRequest {
         Request { fields: fields.view(), authority: request.authority.clone(), ..*request }.to_head()
     }
 
-    /// By what an answer is known again: the credentials, who has shown them, and to which host and route of which service, which are named so
+    /// By what an answer is known again: the credentials and whatever else a service may go by, who has shown them, and to which host and route of which service, which are named so
     /// that they are the same when the file has been read again. `None`: it is not kept.
     pub(crate) fn known_as(
         &self,
@@ -161,10 +161,10 @@ impl AuthRequest {
         if self.known_for.is_zero() {
             return None;
         }
-        let shown: Vec<_> = request.fields.iter().filter(credentials::is_credential).collect();
-        if shown.is_empty() {
+        if !request.fields.iter().any(|field| credentials::is_credential(&field)) {
             return None;
         }
+        let shown: Vec<_> = request.fields.iter().filter(may_decide).collect();
         let mut host = Vec::new();
         request.authority.write_to(&mut host);
         let (ip, copied) = (client.ip.to_string(), self.copied.join(","));
@@ -179,6 +179,27 @@ impl AuthRequest {
     pub(crate) fn may_be_known(copied: &Fields) -> bool {
         copied.view().lines_bytes() <= AUTH_KNOWN_FIELDS_BYTES_MAX
     }
+}
+
+/// May a service decide by it? Whatever is a credential, or a name that nobody knows, but for what browsers and their networks say of
+/// each request.
+fn may_decide(field: &Field<'_>) -> bool {
+    const OF_EACH_REQUEST: [&[u8]; 8] = [
+        b"dnt",
+        b"priority",
+        b"upgrade-insecure-requests",
+        b"origin",
+        b"traceparent",
+        b"tracestate",
+        b"x-request-id",
+        b"cf-ray",
+    ];
+    let is_of_each = || {
+        let name = field.name_text;
+        let is_browser_s = name.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case(b"sec-"));
+        is_browser_s || OF_EACH_REQUEST.iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    credentials::is_credential(field) || field.name == FieldName::Other && !is_of_each()
 }
 
 #[cfg(test)]

@@ -202,7 +202,8 @@ fn passed_by_method(site: &Site, request: &Request<'_>, at: RouteAt) -> Option<W
     (site.routes.heeds(at).methods && site.routes.is_apart_from_get(request, at)).then_some(WhyPassed::Route)
 }
 
-/// Limits of routes that the path belongs to in another of its meanings: no spelling is a way round them. Returns those that count requests.
+/// Limits of routes that the path belongs to in another of its meanings, and what those answer themselves: no spelling is a way round them.
+/// Returns those that count requests.
 #[inline]
 fn refused_as_meant(
     core: &Core,
@@ -214,7 +215,12 @@ fn refused_as_meant(
     if !site.has_limits || closed_paths::means_itself(request.path) {
         return Ok(Vec::new());
     }
-    let Some(meanings) = closed_paths::meanings(request.path) else { return Ok(Vec::new()) };
+    let Some(meanings) = closed_paths::meanings(request.path) else {
+        return match site.routes.any_of_host(&request.authority.host, |route| route.rules.limits_requests()) {
+            true => Err(Box::new(WhyRefused::Meaningless.synth(asked.client))),
+            false => Ok(Vec::new()),
+        };
+    };
     let mut others: Vec<RouteAt> = meanings.iter().filter_map(|path| site.routes.find_path(request, path)).collect();
     others.sort_unstable();
     others.dedup();
@@ -224,8 +230,19 @@ fn refused_as_meant(
     if let Some(refused) = others.iter().find_map(|other| refusal(core, asked, rules_of(other), &source)) {
         return Err(Box::new(refused));
     }
+    if let Some(answered) = others.iter().find_map(|other| own_answer(asked, rules_of(other), &source)) {
+        return Err(Box::new(answered));
+    }
     others.retain(|other| !rules_of(other).connection_limits.is_empty());
     Ok(others)
+}
+
+/// What the route of a script says of a request that its file answers, though another path was asked for: its limits hold, and what it answers
+/// itself is answered.
+pub(crate) fn of_script(core: &Core, site: &Site, asked: &RouteQuestion<'_, '_>, at: RouteAt) -> Option<Synth> {
+    let (rules, request) = (&*site.routes.at(at).rules, &asked.received.request);
+    let source = TemplateSource::of(request, asked.client);
+    refusal(core, asked, rules, &source).or_else(|| own_answer(asked, rules, &source))
 }
 
 /// Who asks too often, or sends too much.
@@ -281,7 +298,7 @@ fn own_answer(asked: &RouteQuestion<'_, '_>, rules: &RouteRules, source: &Templa
     if rules.answer_fields.cross_origin.is_some() && CrossOrigin::is_preflight(request) {
         return Some(Synth::preflight());
     }
-    let answer = rules.answer.as_ref().filter(|answer| !asked.client.is_among(&answer.but_for))?;
+    let answer = rules.answer.as_ref().filter(|_| rules.answers(asked.client))?;
     Some(answer.synth(source))
 }
 

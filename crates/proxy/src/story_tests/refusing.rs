@@ -1,7 +1,7 @@
 //! What is answered without an origin, and what is refused.
 
 use super::*;
-use crate::settings::StatusPageSettings;
+use crate::settings::{Bandwidth, StatusPageSettings};
 
 /// Status and token of the answer to these bytes, and that no origin is asked.
 fn check(bytes: &str, status: u16) {
@@ -49,6 +49,19 @@ fn a_request_that_was_here_before_is_a_loop() {
     let story = Story::builtin();
     let via = format!("Via: 1.1 {}", story.core.site().pseudonym);
     assert_eq!(story.get("/", &[&via]).status(), 508);
+}
+
+/// However its route makes it wait, and whatever its program would do with the refusal.
+#[test]
+fn a_request_that_was_here_before_is_refused_before_a_program_sees_it() {
+    let program = "sub vcl_recv { return (pass); } sub vcl_synth { return (restart); }";
+    let bandwidth = Bandwidth { bytes_per_second: 1_000_000, after_bytes: 0 };
+    for rules in [RouteRules::default(), RouteRules { bandwidth: Some(bandwidth), ..RouteRules::default() }] {
+        let story = Story::vcl_with(program, |settings| settings.routes[0].rules = Arc::new(rules));
+        let via = format!("Via: 1.1 {}", story.core.site().pseudonym);
+        let reply = story.get("/", &[&via]);
+        assert_eq!((reply.status(), reply.asked().len()), (508, 0));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A root with scripts: what is a file is shown, and what is none is asked of the origin.
 
 use super::*;
-use crate::settings::{ClosedPaths, Listing, RootScripts, RootSettings};
+use crate::settings::{ClosedPaths, Listing, PathPattern, Rate, RateLimit, RootScripts, RootSettings};
 use crate::static_files::finding::tests::TestFolder;
 
 /// A story whose scripts lie in this folder. Who runs them is mocked, and asked over HTTP/1.
@@ -63,6 +63,27 @@ fn a_form_goes_to_its_script_and_to_no_file() {
     assert_eq!((to_a_file.status(), to_a_file.asked().len()), (405, 0));
     let moved = story.get("/admin", &[]);
     assert_eq!((moved.status(), moved.field("location")), (301, "/admin/".to_owned()));
+}
+
+#[test]
+fn the_limits_of_a_script_hold_whatever_stands_behind_it() {
+    let folder = site("story-limits");
+    let story = with_scripts(&folder, |settings| {
+        let limit =
+            RateLimit { rate: Rate { period_us: 1_000_000, burst: 1 }, by: None, status: 429, zone: "run".into() };
+        let rules = RouteRules { rate_limits: vec![limit], request_body_bytes_max: Some(3), ..RouteRules::default() };
+        let route = RouteSettings {
+            path_pattern: PathPattern::new("/run[.]php$").ok().map(Arc::new),
+            rules: Arc::new(rules),
+            ..settings.routes[0].clone()
+        };
+        settings.routes.push(route);
+    });
+    story.origin([answer(200, &[], "made")]);
+    let statuses = ["/admin/run.php", "/admin/run.php/x", "/admin/run.php/y"].map(|path| story.get(path, &[]).status());
+    assert_eq!(statuses, [200, 429, 429]);
+    story.pass_seconds(1);
+    assert_eq!(story.ask("POST /admin/run.php/x", &[], "abcd").status(), 413);
 }
 
 #[test]

@@ -245,6 +245,36 @@ fn who_was_let_in_a_moment_ago_is_known_by_its_credentials_and_its_address() {
     assert_eq!(asked(&["Cookie: sid=1"]), both);
 }
 
+/// To who is asked, another spelling may be a path of another route.
+#[test]
+fn who_is_known_is_not_known_for_another_spelling() {
+    let known = AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) };
+    let story = Story::with(|settings| {
+        settings.routes[0].rules = Arc::new(guarded_by(known));
+        settings.routes.push(RouteSettings { path_prefix: "/b".to_owned(), ..settings.routes[0].clone() });
+    });
+    let asked = |path: &str| {
+        story.origin([answer(204, &[], ""), answer(200, &["Cache-Control: no-store"], "page")]);
+        story.get(path, &["Cookie: sid=1"]).asked().iter().filter(|asked| *asked == "GET /verify").count()
+    };
+    let spelled = ["/b/x", "/b/x", "/b/../x", "/b/%2e%2e/x", "/%62/x"].map(asked);
+    assert_eq!(spelled, [1, 0, 1, 1, 1]);
+}
+
+/// Nobody says by which fields a service decides.
+#[test]
+fn who_is_known_is_not_known_without_a_field_that_was_shown_too() {
+    let known = AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) };
+    let story = with(guarded_by(known));
+    let asked = |lines: &[&str]| {
+        story.origin([answer(204, &[], ""), answer(200, &["Cache-Control: no-store"], "page")]);
+        story.get("/", lines).asked().iter().filter(|asked| *asked == "GET /verify").count()
+    };
+    let shown =
+        [&["Cookie: lang=en", "X-Ok: 1"][..], &["Cookie: lang=en", "X-Ok: 1", "Sec-Fetch-Mode: cors"]].map(asked);
+    assert_eq!((shown, asked(&["Cookie: lang=en"])), ([1, 0], 1));
+}
+
 #[test]
 fn a_refusal_is_asked_about_anew_each_time() {
     let story = with(guarded_by(AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) }));
@@ -470,14 +500,18 @@ fn under_a_program_parts_are_not_told_what_the_service_of_the_page_says() {
     let program = "sub vcl_recv { return (pass); } sub vcl_backend_response { set beresp.do_esi = true; }";
     let story = Story::vcl_with(program, |settings| {
         settings.limits.esi_ahead_max = 1;
-        let guarded = Arc::new(guarded_by(service(&["X-User"])));
+        let name = FieldLine::new("Remote-User", FieldTemplate::parse("$http_x_user").expect("a template"));
+        let request_fields = FieldEdits { set: vec![name], ..FieldEdits::default() };
+        let guarded = Arc::new(RouteRules { request_fields, ..guarded_by(service(&["X-User"])) });
         let route = RouteSettings { path_prefix: "/page".to_owned(), rules: guarded, ..settings.routes[0].clone() };
         settings.routes.push(route);
     });
     story.origin([ok("ann"), answer(200, &[], "<p><esi:include src=\"/menu\"/>"), answer(200, &[], "menu")]);
     let reply = story.get("/page", &[]);
     assert_eq!((reply.body(), reply.asked()[2].as_str()), ("<p>menu", "GET /menu"));
-    assert_eq!([1, 2].map(|at| asked_with(&reply, at, "x-user")), [Some("ann"), None]);
+    for name in ["x-user", "remote-user"] {
+        assert_eq!([1, 2].map(|at| asked_with(&reply, at, name)), [Some("ann"), None], "{name}");
+    }
 }
 
 #[test]

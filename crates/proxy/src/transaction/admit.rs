@@ -12,6 +12,7 @@ use rules::forwarded;
 
 use crate::access_log::CacheVerdict;
 use crate::clock::Moment;
+use crate::closed_paths;
 use crate::downstream::Downstream;
 use crate::fetch::begin::Requester;
 use crate::fetch::question::{self, Answered};
@@ -97,7 +98,9 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, u
             then.into_step()
         }
         Err(elsewhere) => {
-            leave_to_the_route(tx);
+            if !matches!(elsewhere, Step::Log(_)) {
+                leave_to_the_route(tx);
+            }
             elsewhere
         }
     }
@@ -159,6 +162,12 @@ enum KnownOfClient {
     Address,
     /// Who it is, too: a limit of each user's is for whoever has shown to be that one. By a name alone anybody could use up another's.
     User,
+}
+
+/// Counts a request by all limits of a route that it came to only now, when its client is known as far as it will be.
+pub(super) fn count_for(tx: &mut Transaction, at: RouteAt) -> Result<(), Step> {
+    count(tx, Door::Route(at), &[], KnownOfClient::Address)?;
+    count(tx, Door::Route(at), &[], KnownOfClient::User)
 }
 
 /// Counts the request by the limits for which so much has to be known, for as long as it is under way. What a page includes is counted with the page.
@@ -247,7 +256,10 @@ async fn ask(
     let shared = Arc::clone(&tx.core.shared);
     let origin = &*tx.site.settings.origins[service.origin].name;
     let route = || tx.site.routes.at(at).paths_text();
-    let key = service.known_as((&shared.cache, origin), route, &tx.as_it_came().request(), &tx.client);
+    let came = tx.as_it_came().request();
+    // Another spelling may mean a path of another route to who is asked, of which the service says another thing.
+    let may_be_known = closed_paths::means_itself(came.path);
+    let key = may_be_known.then(|| service.known_as((&shared.cache, origin), route, &came, &tx.client)).flatten();
     if let Some(copied) = key.and_then(|key| shared.admissions.of(key, tx.core.now().mono_ms)) {
         tx.core.counters.auth_requests_known.add(1);
         return Ok(copied);

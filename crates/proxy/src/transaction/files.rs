@@ -2,14 +2,18 @@
 //! is done in a thread for blocking calls, so that a slow disk or a dead network mount holds up nobody but who asked for it; only a
 //! script that the kernel knows without asking the disk is found here.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use message::Method;
 use rules::media_range;
+use wire::ReceivedRequest;
 
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::AnswerPlan;
+use crate::parsed_request;
 use crate::route_rules::guards::WhyRefused;
+use crate::route_rules::route_verdict::{self, RouteQuestion};
 use crate::settings::{Listing, RootSettings, RouteTarget};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
@@ -19,7 +23,7 @@ use crate::static_files::open_file_table::KnownFile;
 use crate::static_files::script_path::{self, AtHand, ScriptPath};
 use crate::transaction::deliver::{self, Answer};
 use crate::transaction::synth::Synth;
-use crate::transaction::{Step, Transaction, error_page};
+use crate::transaction::{Step, Transaction, admit, error_page};
 
 /// The step. `known` is what the table said of the path as it was sent; `is_lookup`: what a script answers may be stored.
 pub(crate) async fn run(tx: &mut Transaction, root: usize, known: KnownFile, is_lookup: bool) -> Step {
@@ -59,8 +63,27 @@ fn run_script(tx: &mut Transaction, script: Arc<ScriptPath>, is_lookup: bool) ->
     if let Some(why) = refused {
         return Step::Synth(why.synth(&tx.client));
     }
+    if !is_front && let Err(limited) = limits_of_script(tx, &path) {
+        return limited;
+    }
     tx.script = Some(script);
     if is_lookup { Step::Lookup } else { Step::Pass }
+}
+
+/// Those of the route that the script's own path belongs to, where another one was asked for: a directory, or what stands behind the script.
+fn limits_of_script(tx: &mut Transaction, path: &[u8]) -> Result<(), Step> {
+    let head = Rc::clone(&tx.head);
+    let request = head.request();
+    let script_s = tx.site.routes.find_path(&request, path).filter(|_| tx.site.has_limits);
+    let Some(at) = script_s.filter(|at| Some(*at) != tx.routed.route) else { return Ok(()) };
+    let received = ReceivedRequest { body: tx.body, ..parsed_request::without_body(request) };
+    let page = tx.place_in_page.page().cloned();
+    let (seen, client, moment) = (tx.seen, &tx.client, tx.started);
+    let asked = RouteQuestion { received: &received, seen, client, moment, page: page.as_deref() };
+    match route_verdict::of_script(&tx.core, &tx.site, &asked, at) {
+        Some(synth) => Err(Step::Synth(synth)),
+        None => admit::count_for(tx, at),
+    }
 }
 
 async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Sought, Synth> {

@@ -222,7 +222,8 @@ impl Synth {
 
     pub(crate) fn loop_detected(pseudonym: &str) -> Synth {
         let text = format!("The request has been here before: Via names {pseudonym}. An origin points back at us.");
-        Synth::new(508, "loop-detected", CacheVerdict::Refused, text)
+        // A program that asked once more would make hundreds of requests of one.
+        Synth { close: true, ..Synth::new(508, "loop-detected", CacheVerdict::Refused, text) }
     }
 
     pub(crate) fn body_too_large() -> Synth {

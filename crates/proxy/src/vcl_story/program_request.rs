@@ -113,12 +113,17 @@ fn open_as_it_is<S: RequestSource>(
 
 /// What comes before the program: an answer, a refusal, or that it must be known who asks.
 fn first_step(site: &Site, received: &ReceivedRequest<'_>, seen: FieldSet, ruling: &RouteVerdict) -> Option<Step> {
+    if let Some(FirstWord::Answer(synth)) = &ruling.first {
+        return Some(Step::Synth((**synth).clone()));
+    }
+    if let Some(refused) = receive::refusal(site, received, seen) {
+        return Some(Step::Synth(refused));
+    }
     match (&ruling.first, ruling.route) {
-        (Some(FirstWord::Answer(synth)), _) => Some(Step::Synth((**synth).clone())),
         (Some(FirstWord::Admit { credentials, also, .. }), Some(route)) => {
             let (credentials, by, also) = (credentials.clone(), Door::Route(route), also.clone());
             Some(Step::Admit(Box::new(Unverified { credentials, by, also, then: Verdict::Program })))
         }
-        _ => receive::refusal(site, received, seen).map(Step::Synth),
+        _ => None,
     }
 }
