@@ -48,7 +48,8 @@ impl QueryRules {
             }
             out.extend_from_slice(pair);
         }
-        *out != query
+        // A `?` with nothing left behind it is no query.
+        left.is_empty() || *out != query
     }
 
     fn cuts(&self, name: &[u8], ignores_tracking: bool) -> bool {
@@ -91,6 +92,9 @@ mod tests {
         check(&rules, "page=2&x=1&id=7", Some("id=7&page=2"));
         check(&rules, "id=2&id=1", None);
         check(&rules, "x", Some(""));
+        // With nothing behind the question mark it is the same page as without one.
+        check(&rules, "", Some(""));
+        check(&QueryRules { ignored: patterns(&["a"]), ..QueryRules::default() }, "", None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::static_files::finding::tests::TestFolder;
 /// What ann sends, whose password is `secret`.
 pub(super) const ANN: &str = "Authorization: Basic YW5uOnNlY3JldA==";
 
-fn users(folder: &TestFolder) -> RouteRules {
+pub(super) fn users(folder: &TestFolder) -> RouteRules {
     write_users(folder, &["ann"]);
     let login = Some(Login { file: folder.path("users"), realm: "the house".to_owned() });
     RouteRules { access: RouteAccess { login, ..RouteAccess::default() }, ..RouteRules::default() }
@@ -241,6 +241,20 @@ fn queries_are_cut_and_sorted_before_anybody_sees_them() {
     story.origin([fresh(60, "page")]);
     assert_eq!(story.get("/a?page=2&x=1&id=7", &[]).asked(), ["GET /a?id=7&page=2"]);
     assert_eq!(story.get("/a?id=7&y=1&page=2", &[]).asked().len(), 0);
+}
+
+#[test]
+fn a_query_that_makes_no_difference_leaves_no_question_mark() {
+    let query = QueryRules { kept: Some(Vec::new()), ..QueryRules::default() };
+    let story = with(RouteRules { query, ..RouteRules::default() });
+    story.origin([fresh(60, "page")]);
+    assert_eq!(story.get("/a?", &[]).asked(), ["GET /a"]);
+    for same in ["/a", "/a?", "/a?x=1", "/a?&"] {
+        assert_eq!(story.get(same, &[]).asked().len(), 0, "{same}");
+    }
+    story.ask("PURGE /a?", &[], "");
+    story.origin([fresh(60, "new")]);
+    assert_eq!(story.get("/a", &[]).body(), "new");
 }
 
 #[test]
