@@ -169,7 +169,7 @@ fn last_members<'a>(fields: FieldsView<'a>, name: FieldName) -> Vec<&'a [u8]> {
 }
 
 /// `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`.
-fn node_address(text: &[u8]) -> Option<IpAddr> {
+pub fn node_address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));

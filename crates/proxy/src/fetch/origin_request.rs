@@ -187,6 +187,9 @@ impl OriginRequest<'_> {
             if for_many && is_kept_from_shared_fetch(field.name) || field.name == FieldName::XRealIp && is_told_anew() {
                 continue;
             }
+            if is_one_of(&field, OF_CLIENTS_ADDRESS) && self.is_contradicted(&field) && !is_route_s() {
+                continue;
+            }
             if asks_codings.is_some() && IS_FOR_OUR_CODINGS.contains(&field.name) {
                 continue;
             }
@@ -202,6 +205,14 @@ impl OriginRequest<'_> {
         if let Some(codings) = asks_codings {
             out.field(b"Accept-Encoding", codings.as_bytes());
         }
+    }
+
+    /// Is an address, which a trusted proxy hands on, another one than it names in X-Forwarded-For or Forwarded? Then it is what came to the proxy,
+    /// which writes one of the fields and leaves the others as they are.
+    fn is_contradicted(&self, field: &Field<'_>) -> bool {
+        let fields = self.request.fields;
+        let is_named = fields.contains(FieldName::XForwardedFor) || fields.contains(FieldName::Forwarded);
+        is_named && self.client.is_some_and(|client| forwarded::node_address(field.value) != Some(client.ip))
     }
 
     fn write_program_fields(&self, out: &mut impl HeadSink) {
@@ -294,6 +305,9 @@ pub(super) fn is_last(purpose: &Purpose, is_program_s: bool, fields: FieldsView<
 /// What only a proxy in front of us may say of a client; applications believe these (and `Proxy` becomes an
 /// environment variable of CGI programs).
 const OF_STRANGERS: &[&str] = &["proxy", "surrogate-capability", "true-client-ip", "x-client-ip"];
+
+/// In these a proxy says who its client is, beside X-Forwarded-For.
+const OF_CLIENTS_ADDRESS: &[&str] = &["x-real-ip", "true-client-ip", "x-client-ip"];
 
 /// Fields that some applications obey and no key holds: what one client sends in them must not be in everybody's answer.
 const ON_SHARED_FETCHES: &[&str] = &["x-host", "x-http-method", "x-method-override", "surrogate-capability"];

@@ -196,11 +196,37 @@ fn a_stranger_says_nothing_of_who_stands_behind_it() {
     let asked = format!("{SHOP}{claims}");
     let got = lines_of_pass(&asked, |_| {});
     assert!(!got.iter().any(|line| line.contains("10.0.0.1") || line.contains("evil")), "{got:?}");
-    let got = lines_of_pass(&asked, |request| {
-        request.client.as_mut().expect("there is one").peer_is_trusted = true;
-    });
+    let got = lines_behind_a_proxy(&asked, [10, 0, 0, 1]);
     assert!(got.contains(&"X-Forwarded-For: 10.0.0.1, 192.0.2.1".to_owned()), "{got:?}");
     assert!(got.contains(&"True-Client-IP: 10.0.0.1".to_owned()), "{got:?}");
+    assert!(got.contains(&"X-Real-IP: 10.0.0.1".to_owned()), "{got:?}");
+}
+
+/// What a trusted proxy has the origin told, which says who its client is.
+fn lines_behind_a_proxy(asked: &str, client: [u8; 4]) -> Vec<String> {
+    lines_of_pass(asked, |request| {
+        let identity = request.client.as_mut().expect("there is one");
+        (identity.peer_is_trusted, identity.ip) = (true, client.into());
+    })
+}
+
+/// A proxy that writes X-Forwarded-For and hands on what came in X-Real-IP says nothing by that.
+#[test]
+fn an_address_that_a_trusted_proxy_contradicts_reaches_no_origin() {
+    let names = ["X-Real-IP", "True-Client-IP", "X-Client-IP"];
+    for name in names {
+        let tells = |fields: &str, value: &str| {
+            let asked = format!("{SHOP}{fields}{name}: {value}\r\n");
+            let line = format!("{name}: {value}");
+            lines_behind_a_proxy(&asked, [198, 51, 100, 7]).contains(&line)
+        };
+        for said in ["X-Forwarded-For: 198.51.100.7\r\n", "Forwarded: for=198.51.100.7\r\n"] {
+            assert!(tells(said, "198.51.100.7"), "{name} {said}");
+            assert!(!tells(said, "10.0.0.1") && !tells(said, "nobody"), "{name} {said}");
+        }
+        // A proxy that says it in this field alone is believed.
+        assert!(tells("", "198.51.100.7"), "{name}");
+    }
 }
 
 #[test]
