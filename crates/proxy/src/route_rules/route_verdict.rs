@@ -18,6 +18,7 @@ use crate::field_set::FieldSet;
 use crate::forward::passwords::{self, Known};
 use crate::page_budget::IncludingPage;
 use crate::policy::WhyPassed;
+use crate::route_rules::auth_request::AuthRequest;
 use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
 use crate::route_rules::cookie_rules::{CookieUse, CookieVerdict};
 use crate::route_rules::cross_origin::CrossOrigin;
@@ -176,7 +177,7 @@ fn by_rules(
         let first = FirstWord::Admit { credentials: verify, then: Some(Box::new(synth)), also: Box::default() };
         return RouteVerdict { route, first: Some(first), is_user, ..RouteVerdict::default() };
     }
-    let bypass = rewrite(asked, (rules, site.ignores_tracking()), &source, rewritten);
+    let bypass = rewrite(asked, Words::of(rules, site), &source, rewritten);
     let bypass = bypass.or_else(|| passed_by_method(site, request, at));
     let first = waits.then(|| FirstWord::Admit { credentials: verify, then: None, also: Box::default() });
     RouteVerdict { route, first, bypass, is_settled: false, is_user }
@@ -193,7 +194,8 @@ pub(crate) fn of_admitted(
     let groups = route.path_pattern.as_ref().filter(|_| route.rules.names_groups());
     let groups = groups.and_then(|pattern| pattern.groups(request.path));
     let source = TemplateSource { user, groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };
-    let bypass = rewrite(asked, (&route.rules, site.ignores_tracking()), &source, room.take());
+    let words = Words { is_said_by_service: true, ..Words::of(&route.rules, site) };
+    let bypass = rewrite(asked, words, &source, room.take());
     bypass.or_else(|| passed_by_method(site, request, at))
 }
 
@@ -302,14 +304,39 @@ fn own_answer(asked: &RouteQuestion<'_, '_>, rules: &RouteRules, source: &Templa
     Some(answer.synth(source))
 }
 
+/// By which words a request becomes another one.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    rules: &'a RouteRules,
+    /// Parameters and cookies by which visits are counted make no difference.
+    ignores_tracking: bool,
+    /// A service has let its client in: the fields that the service says stand in the request already.
+    is_said_by_service: bool,
+}
+
+impl<'a> Words<'a> {
+    fn of(rules: &'a RouteRules, site: &Site) -> Words<'a> {
+        Words { rules, ignores_tracking: site.ignores_tracking(), is_said_by_service: false }
+    }
+
+    /// Is Authorization the password that the route asks for? It was meant for us, and is nobody else's; what a service says in its place is
+    /// meant for the origin.
+    fn take_authorization(self) -> bool {
+        let says_it = |service: &AuthRequest| service.copies(b"Authorization");
+        let is_service_s = self.is_said_by_service && self.rules.access.service.as_ref().is_some_and(says_it);
+        self.rules.access.login.is_some() && !is_service_s
+    }
+}
+
 /// Writes what the request becomes; says whether it goes past the store.
 fn rewrite(
     asked: &RouteQuestion<'_, '_>,
-    (rules, ignores_tracking): (&RouteRules, bool),
+    words: Words<'_>,
     source: &TemplateSource<'_>,
     rewritten: &mut RewrittenRequest,
 ) -> Option<WhyPassed> {
     let (request, seen) = (source.request, asked.seen);
+    let Words { rules, ignores_tracking, .. } = words;
     let only_reads = matches!(request.method, Method::Get | Method::Head);
     // A purge is about what a GET of the same URL is given.
     let ignores_tracking = ignores_tracking && (only_reads || request.method == Method::Purge);
@@ -328,8 +355,7 @@ fn rewrite(
             bypass = bypass.or(Some(WhyPassed::Cookie));
         }
     }
-    if rules.access.login.is_some() {
-        // It was meant for us, and is nobody else's.
+    if words.take_authorization() {
         rewritten.fields_of(request).remove(FieldName::Authorization);
     }
     if rules.caching.selects_by_device() || rules.request_fields.acts() {

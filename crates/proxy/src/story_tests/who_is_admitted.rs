@@ -358,6 +358,27 @@ fn the_log_names_who_has_shown_a_password() {
     }
 }
 
+/// Beside a password of larder's the service is asked with it, where it is not to say another, and what it says in its place reaches the origin.
+#[test]
+fn a_password_is_larders_and_what_the_service_says_in_its_place_is_the_origins() {
+    let folder = TestFolder::new("login-and-service");
+    let users = what_routes_say::users(&folder);
+    let told = |copied: &[&str], said: &str| {
+        let access = RouteAccess { service: Some(service(copied)), ..users.access.clone() };
+        let story = with(RouteRules { access, ..RouteRules::default() });
+        story.origin([answer(200, &[said, "X-User: ann"], ""), fresh(60, "page")]);
+        let reply = story.get("/", &[what_routes_say::ANN]);
+        assert_eq!((reply.status(), reply.asked()), (200, vec!["GET /verify".to_owned(), "GET /".to_owned()]));
+        [0, 1].map(|at| asked_with(&reply, at, "authorization").map(str::to_owned))
+    };
+    let own = what_routes_say::ANN.strip_prefix("Authorization: ").map(str::to_owned);
+    let token = "Authorization: Bearer of-the-service";
+    assert_eq!(told(&["X-User", "Authorization"], token), [None, Some("Bearer of-the-service".to_owned())]);
+    assert_eq!(told(&["X-User", "Authorization"], "X-Nothing: 1"), [None, None]);
+    assert_eq!(told(&["X-User"], token), [own.clone(), None]);
+    assert_eq!(told(&[], token), [own, None]);
+}
+
 #[test]
 fn a_client_that_leaves_meanwhile_is_led_nowhere() {
     let story = of_users();
