@@ -71,10 +71,38 @@ impl InitFlags {
 
 /// A name as a certificate may have it and a route may be for.
 pub fn parse_host(written: &str) -> Result<String, String> {
+    let written = written.trim();
+    if written.contains(char::is_whitespace) {
+        return Err("several names have commas between them, or a --host each".to_owned());
+    }
     let name = written.strip_prefix("*.").unwrap_or(written);
     NameSet::new([name]).map(|_| written.to_ascii_lowercase())
 }
 
 fn parse_email(written: &str) -> Result<String, String> {
     if is_email(written) { Ok(written.to_owned()) } else { Err("must be such as admin@example.org".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::flags::{Command, Flags};
+
+    fn hosts(written: &str) -> Result<Vec<String>, String> {
+        let typed = ["larder", "init", "--origin", "http://a:1", "--host", written];
+        match Flags::try_parse_from(typed).map_err(|wrong| wrong.to_string())?.command {
+            Command::Init(flags) => Ok(flags.hosts),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_have_commas_between_them_and_perhaps_blanks() {
+        assert_eq!(
+            hosts("a.test, www.A.test ,b.test"),
+            Ok(["a.test", "www.a.test", "b.test"].map(str::to_owned).to_vec())
+        );
+        assert!(hosts("a.test b.test").unwrap_err().contains("several names have commas between them"));
+    }
 }

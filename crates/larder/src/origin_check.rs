@@ -17,12 +17,27 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why they would not answer, a sentence each.
 pub fn unanswered(plan: &Plan) -> Vec<String> {
-    let origins = plan.settings.origins.iter();
-    let urls = origins.flat_map(|origin| origin.urls.iter().map(move |url| (origin, url)));
-    urls.take(NAMES_ASKED_MAX).filter_map(|(origin, url)| sentence(origin, url)).collect()
+    let mut left = NAMES_ASKED_MAX;
+    let asked = plan.settings.origins.iter().flat_map(|origin| {
+        let urls = origin.urls.iter().take(left);
+        left -= urls.len();
+        of_origin(origin, urls)
+    });
+    asked.collect()
 }
 
-fn sentence(origin: &OriginSettings, url: &OriginUrl) -> Option<String> {
+/// Where another address of the origin answers, nobody is told of the one that does not.
+fn of_origin<'a>(origin: &OriginSettings, urls: impl Iterator<Item = &'a OriginUrl>) -> Vec<String> {
+    let all: Vec<Option<String>> = urls.map(|url| why_not(origin, url)).collect();
+    let others_may_answer = all.len() < origin.urls.len() || all.contains(&None);
+    let until = match others_may_answer {
+        true => "until that changes its other addresses answer, and have its share of the load",
+        false => "until that changes requests are answered 502 or from the store",
+    };
+    all.into_iter().flatten().map(|why| format!("{why}; {until}")).collect()
+}
+
+fn why_not(origin: &OriginSettings, url: &OriginUrl) -> Option<String> {
     let error = connect(url)?.err()?;
     let (key, shown) = match origin.fastcgi {
         Some(_) => ("fastcgi", show_fastcgi(url)),
@@ -34,7 +49,7 @@ fn sentence(origin: &OriginSettings, url: &OriginUrl) -> Option<String> {
         (ErrorKind::ConnectionRefused, _) => format!("nobody listens at {shown}"),
         _ => format!("{shown} cannot be connected to ({error})"),
     };
-    Some(format!("origin.{}.{key}: {why}; until that changes requests are answered 502 or from the store", origin.name))
+    Some(format!("origin.{}.{key}: {why}", origin.name))
 }
 
 /// `None`: it is not on this machine.
@@ -62,8 +77,8 @@ mod tests {
 
     fn said(url: &str, fastcgi: Option<FastCgiSettings>) -> Option<String> {
         let url = parse_origin(url).expect("a URL");
-        let origin = OriginSettings { fastcgi, ..origin_with_defaults("web".to_owned(), vec![url.clone()]) };
-        sentence(&origin, &url)
+        let origin = OriginSettings { fastcgi, ..origin_with_defaults("web".to_owned(), vec![url]) };
+        of_origin(&origin, origin.urls.iter()).pop()
     }
 
     #[test]
@@ -82,5 +97,20 @@ mod tests {
         assert!(of_php.starts_with("origin.web.fastcgi: there is no socket at unix:/nowhere/php.sock; "), "{of_php}");
         // Whoever is elsewhere is left alone.
         assert_eq!(said("http://192.0.2.1:81", None), None);
+    }
+
+    #[test]
+    fn one_dead_address_of_two_costs_nobody_an_answer() {
+        let bound = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let url =
+            |listener: &TcpListener| parse_origin(&format!("http://{}", listener.local_addr().expect("an address")));
+        let (alive, dead) = (bound(), bound());
+        let urls = vec![url(&alive).expect("a URL"), url(&dead).expect("a URL")];
+        drop(dead);
+        let origin = origin_with_defaults("web".to_owned(), urls);
+        let said = || of_origin(&origin, origin.urls.iter());
+        assert!(said().len() == 1 && said()[0].ends_with("its other addresses answer, and have its share of the load"));
+        drop(alive);
+        assert!(said().len() == 2 && said().iter().all(|said| said.ends_with("answered 502 or from the store")));
     }
 }
