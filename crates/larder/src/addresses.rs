@@ -38,6 +38,9 @@ pub fn parse_listen(text: &str) -> Result<ListenAddress, String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(ListenAddress::Tcp(address));
     }
+    if let Some(why) = port_out_of_range(text) {
+        return Err(why);
+    }
     let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
     let port: Option<u16> = port.parse().ok();
     match (host, port) {
@@ -61,6 +64,9 @@ pub fn meant_origin(text: &str) -> Option<String> {
     if text.contains("://") {
         return parse_origin(text).is_ok().then(|| text.to_owned());
     }
+    if port_out_of_range(text).is_some() {
+        return None;
+    }
     let url = match is_port(text) {
         true => format!("http://127.0.0.1:{}", text.trim_start_matches(':')),
         false => format!("http://{text}"),
@@ -68,8 +74,26 @@ pub fn meant_origin(text: &str) -> Option<String> {
     parse_origin(&url).is_ok().then_some(url)
 }
 
+/// What is to be said of a number in a port's place that is none.
+fn port_out_of_range(text: &str) -> Option<String> {
+    let port = text.rsplit(':').next().unwrap_or(text);
+    let digits = port.strip_prefix('-').unwrap_or(port);
+    // An address without brackets has colons, too.
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && text.parse::<IpAddr>().is_err();
+    (is_number && port.parse::<u16>().is_err()).then(|| format!("{port} is no port: 1 to 65535"))
+}
+
 fn is_port(text: &str) -> bool {
     text.strip_prefix(':').unwrap_or(text).parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+/// Why an address without a scheme is no origin.
+fn without_scheme(text: &str) -> String {
+    match meant_origin(text) {
+        Some(url) if is_port(text) => format!("where is it? write {url} for this machine"),
+        Some(url) => format!("the scheme is missing: write {url}"),
+        None => ORIGIN_FORM.to_owned(),
+    }
 }
 
 /// `http://host[:port]`, `https://host[:port]`, `h2://host[:port]` or `unix:/path`.
@@ -81,10 +105,9 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
         };
     }
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(match meant_origin(text) {
-            Some(url) if is_port(text) => format!("where is it? write {url} for this machine"),
-            Some(url) => format!("the scheme is missing: write {url}"),
-            None => ORIGIN_FORM.to_owned(),
+        return Err(match port_out_of_range(text) {
+            Some(why) => why,
+            None => without_scheme(text),
         });
     };
     let lower = scheme.to_ascii_lowercase();
@@ -99,6 +122,9 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     }
     if authority.contains('@') {
         return Err("an origin URL has no user name or password".to_owned());
+    }
+    if let Some(why) = port_out_of_range(authority).filter(|_| authority.contains(':')) {
+        return Err(why);
     }
     let authority = Authority::parse(authority.as_bytes(), scheme).ok_or("the host or the port is not valid")?;
     let host = std::str::from_utf8(&authority.host).map_err(|_| "the host is not valid")?;
@@ -122,6 +148,9 @@ pub fn parse_fastcgi(text: &str) -> Result<OriginUrl, String> {
     }
     if text.contains('/') {
         return Err(FASTCGI_FORM.to_owned());
+    }
+    if let Some(why) = port_out_of_range(text) {
+        return Err(why);
     }
     let authority = Authority::parse(text.as_bytes(), Scheme::Http).ok_or("the host or the port is not valid")?;
     let has_port =
@@ -187,7 +216,10 @@ mod tests {
             ("8080", Err("127.0.0.1:8080 for this machine")),
             ("127.0.0.1", Err("the port is missing")),
             ("example.org:80", Err("expected an address with a port")),
-            ("127.0.0.1:99999", Err("expected an address with a port")),
+            ("127.0.0.1:99999", Err("99999 is no port: 1 to 65535")),
+            ("*:-1", Err("-1 is no port")),
+            ("99999", Err("99999 is no port")),
+            ("::1", Err("the port is missing")),
         ] {
             check(parse_listen(text), show_listen, text, expect);
         }
@@ -208,7 +240,7 @@ mod tests {
             ("/run/php.sock", Err("is written unix:/run/php.sock")),
             ("run/php.sock", Err("unix:/PATH or HOST:PORT")),
             ("http://php:9000", Err("unix:/PATH or HOST:PORT")),
-            ("php:99999", Err("not valid")),
+            ("php:99999", Err("99999 is no port")),
             ("u@php:9000", Err("not valid")),
             (":9000", Err("not valid")),
         ] {
@@ -233,7 +265,9 @@ mod tests {
             ("http://example.org/app", Err("no path")),
             ("http://u:p@example.org", Err("no user name")),
             ("http://", Err("not valid")),
-            ("http://a:99999", Err("not valid")),
+            ("http://a:99999", Err("99999 is no port: 1 to 65535")),
+            ("http://a:-1", Err("-1 is no port")),
+            ("a:99999", Err("99999 is no port")),
             ("", Err("an origin is http://")),
             ("3000", Err("write http://127.0.0.1:3000 for")),
             (":3000", Err("write http://127.0.0.1:3000 for")),

@@ -20,6 +20,7 @@ mod keys;
 mod limits_section;
 mod listen_tls;
 pub mod literal;
+mod login_loops;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
@@ -27,6 +28,7 @@ mod origin_balance;
 mod origin_protocol;
 mod origin_tls;
 mod origins_by_name;
+mod paths_beside;
 pub mod presets;
 mod reference_page;
 mod route_access;
@@ -48,9 +50,9 @@ mod timeout_words;
 mod toml_mistakes;
 mod unclosed;
 mod unknown_users;
+mod values;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use toml::de::DeTable;
 
@@ -58,7 +60,6 @@ use complaint::Complaint;
 pub use complaint::FaultyFile;
 pub use flag_words::FlagWords;
 pub use nearest::nearest;
-use proxy::settings::Login;
 pub use reference_page::text as reference;
 pub use route_fields::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 pub use route_match::shown as shown_route;
@@ -96,52 +97,29 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
         return Err(unreadable(&"this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]"));
     }
     let text = bounded_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(&why))?;
-    let mut plan = read(&text).map_err(|mut complaints| {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut plan = read_in(&text, folder).map_err(|mut complaints| {
         complaints.truncate(limits::COMPLAINTS_MAX);
-        ConfigError::Faulty(Box::new(FaultyFile { name, text, complaints }))
+        ConfigError::Faulty(Box::new(FaultyFile { name: name.clone(), text, complaints }))
     })?;
-    // Beside the config, wherever larder was started.
-    let beside = |file: PathBuf| path.parent().map_or_else(|| file.clone(), |folder| folder.join(&file));
-    plan.vcl_file = plan.vcl_file.map(beside);
-    plan.vcl_path = plan.vcl_path.into_iter().map(beside).collect();
-    let users = &mut plan.settings.forward.password_file;
-    *users = users.take().map(beside);
-    for disk in &mut plan.disks {
-        disk.path = beside(std::mem::take(&mut disk.path));
-    }
-    for parent in &mut plan.settings.forward.parents {
-        parent.login_file = parent.login_file.take().map(beside);
-    }
-    plan.admin.token_file = plan.admin.token_file.map(beside);
-    admin_section::read_token_file(&mut plan.admin)
-        .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
-    forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings)
-        .map_err(|why| ConfigError::Unreadable(format!("{}: error: {why}", path.display())))?;
-    for route in &mut plan.settings.routes {
-        if let Some(login) = &route.rules.access.login {
-            let login = Login { file: beside(login.file.clone()), ..login.clone() };
-            Arc::make_mut(&mut route.rules).access.login = Some(login);
-        }
-    }
-    for root in &mut plan.settings.roots {
-        root.directory = beside(std::mem::take(&mut root.directory));
-        // An application that runs its scripts knows no directory of ours.
-        if root.scripts.is_some()
-            && let Ok(absolute) = std::path::absolute(&root.directory)
-        {
-            root.directory = absolute;
-        }
-    }
+    paths_beside::apply(&mut plan, folder);
+    admin_section::read_token_file(&mut plan.admin).map_err(|why| unreadable(&why))?;
+    forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings).map_err(|why| unreadable(&why))?;
     Ok(plan)
 }
 
-/// Checks a text.
+/// Checks a text, whose relative paths begin where larder was started.
 pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
+    read_in(text, Path::new(""))
+}
+
+/// Checks the text of a file in this folder.
+fn read_in(text: &str, folder: &Path) -> Result<Plan, Vec<Complaint>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(toml_mistakes::complaints(text));
     }
-    let complaints = Complaints::with_advice(advice::for_key, advice::for_table);
+    let complaints = Complaints::with_advice(advice::for_key, advice::for_table).in_folder(folder);
     let top = Section::top(document.get_ref(), 0..text.len(), &complaints);
     let plan = read_top(top);
     match complaints.into_sorted() {
@@ -176,6 +154,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     let routes = routes::read(&top, routes, &plan.settings.origins, &for_all);
     plan.settings.routes = routes.routes;
     plan.warnings.extend(unknown_users::warnings(&plan.settings.routes));
+    plan.warnings.extend(login_loops::warnings(&plan.settings.routes));
     plan.settings.roots = routes.roots;
     plan.settings.status_pages = routes.status_pages;
     plan.settings.memcached = routes.memcached;
@@ -198,6 +177,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
         esi_section::read(section, &mut plan.settings.esi);
     }
     if let Some(section) = top.section("limits") {
+        plan.asks_for_connections = section.has("connections_max") || section.has("tunnels_max");
         limits_section::read(section, &mut plan.settings.limits);
     }
     if let Some(section) = top.section("forward") {

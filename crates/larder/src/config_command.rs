@@ -87,7 +87,16 @@ mod tests {
 
     /// All that a plan says, but for what it says only to its operator.
     fn told(plan: Plan) -> String {
-        format!("{:?}", Plan { workers: Some(plan.workers_count()), warnings: vec![], of_programs: vec![], ..plan })
+        format!(
+            "{:?}",
+            Plan {
+                workers: Some(plan.workers_count()),
+                warnings: vec![],
+                of_programs: vec![],
+                asks_for_connections: false,
+                ..plan
+            }
+        )
     }
 
     /// What is shown is read again, and says the same; and so does what differs from the defaults alone.
@@ -180,6 +189,12 @@ mod tests {
         let changed = shown(&ShowFlags { changed: true, ..flags(&["--config", path]) }).unwrap_or_default();
         assert!(!changed.contains("\nidle_timeout"), "a minute is the default\n{changed}");
         let vcl = file("b.vcl", "vcl 4.1; backend default { .host = \"127.0.0.1\"; }");
+        // What holds for all routes is taken back by no default of one.
+        let all = "[origin.a]\nurls = \"http://a\"\n[policy]\ndeny = \"10.0.0.0/8\"\ncache = false\nrequest_id = true\nvary_by = \"device\"\n\
+                   security_headers = true\nmaintenance = true\n[[route]]\n[[route]]\nhost = \"x.test\"\npreset = \"spa\"\n\
+                   [[route]]\nhost = \"y.test\"\nsecurity_headers = false\nrequest_id = false\nmaintenance = false\n";
+        let path = file("policy.toml", all);
+        check(&["--config", path.to_str().unwrap()], &["deny = \"10.0.0.0/8\"", "maintenance = false"]);
         let path = file("vcl.toml", &format!("[policy]\nvcl = {vcl:?}\ndefault_ttl = 5\n"));
         check(&["--config", path.to_str().unwrap()], &["default_ttl = 5", "max_restarts = 4"]);
         assert!(

@@ -18,7 +18,10 @@ pub fn fit(plan: &mut Plan, files_max: Option<u64>) -> Option<String> {
     let files = files_max.unwrap_or_default();
     let limits = &mut plan.settings.limits;
     let by_default = Limits::default();
-    let is_asked_for = asked != by_default.connections_max || limits.tunnels_max != by_default.tunnels_max;
+    // By the names of Varnish's parameters, too.
+    let is_asked_for = plan.asks_for_connections
+        || asked != by_default.connections_max
+        || limits.tunnels_max != by_default.tunnels_max;
     let why = if plan.settings.listeners.iter().any(|listener| listener.mode == ListenMode::Forward) {
         let (fit, tunnels) = connections_and_tunnels_that_fit((asked, limits.tunnels_max), files_left);
         if (fit, tunnels) == (asked, limits.tunnels_max) {
@@ -70,6 +73,7 @@ mod tests {
         check("[limits]\nidle_timeout = \"1m\"", (973, tunnels), None);
         check("[limits]\nconnections_max = 500", (500, tunnels), None);
         check("[limits]\nconnections_max = 5000", (973, tunnels), Some("973 connections are served"));
+        check("[limits]\nconnections_max = 19000", (973, tunnels), Some("limits.connections_max is 19000"));
         check(FORWARD, (487, 486), None);
         check(&format!("{FORWARD}[limits]\ntunnels_max = 800"), (487, 486), Some("486 of them may be tunnels"));
     }

@@ -40,6 +40,8 @@ pub struct Plan {
     pub vcl_path: Vec<PathBuf>,
     /// In place of varnishd: a program with something that nothing uses is not loaded.
     pub refuses_unused: bool,
+    /// The file says how many connections there may be, or tunnels.
+    pub asks_for_connections: bool,
     /// What the operator should know before anything starts.
     pub warnings: Vec<String>,
     /// The files of listeners that speak TLS.
@@ -124,6 +126,7 @@ impl Default for Plan {
             vcl_file: None,
             vcl_path: Vec::new(),
             refuses_unused: false,
+            asks_for_connections: false,
             warnings: Vec::new(),
             tls_files: Vec::new(),
             acme: None,

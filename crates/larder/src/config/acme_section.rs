@@ -5,7 +5,7 @@ use toml::de::DeValue;
 
 use super::choices::CHALLENGES;
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, duration, parsed, path, switch, text};
+use super::section::{Node, Section, choice, duration, file, parsed, switch, text};
 use crate::acme_plan::{AcmeSettings, AcmeWords, TERMS, is_email};
 
 /// What it says, and the warning where nobody uses it is its caller's.
@@ -20,7 +20,8 @@ pub fn read(mut section: Section<'_>) -> Option<AcmeSettings> {
             is_email(written).then(|| written.to_owned())
         })
     });
-    let file = |node| parsed(node, "path", "a file or a folder", path);
+    let complaints = section.complaints();
+    let file = |node| file(node, complaints);
     words.authorities = section.read("ca", file);
     words.folder = section.read("folder", file);
     words.profile = section.read("profile", |node| text(node).map(str::to_owned));
@@ -33,9 +34,10 @@ pub fn read(mut section: Section<'_>) -> Option<AcmeSettings> {
             false => Err(Complaint::new(node.span(), "`retry` is out of range", "must be 1s to 6h")),
         }
     });
-    let (span, complaints) = (section.span(), section.complaints());
+    let span = section.span();
     if !is_agreed {
         let complaint = Complaint::new(span.clone(), "the authority's terms are not agreed to", TERMS);
+        let complaint = complaint.following_from(&["terms_agreed"]);
         complaints.add(complaint.suggest("read them, and write terms_agreed = true"));
     }
     section.end();

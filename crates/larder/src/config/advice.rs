@@ -3,6 +3,11 @@
 use super::definition::SectionDefinition;
 use super::foreign_words;
 use super::keys::{self, SECTIONS};
+use super::literal;
+use super::section::Written;
+
+/// Names and passwords stand in a file of their own.
+const BASIC_AUTH: &str = "write basic_auth = \"FILE\"; htpasswd -B -c FILE NAME makes it";
 
 /// Sections that are listed, at most.
 const PLACES_MAX: usize = 3;
@@ -24,14 +29,14 @@ pub fn for_key(path: &str, key: &str) -> Option<String> {
     section(key).or_else(elsewhere).or_else(foreign)
 }
 
-/// What to write in place of a value that is no table: the example of its key, or a section with what it cannot do without.
-pub fn for_table(path: &str) -> Option<String> {
-    if path == "listen.tls" {
-        let files = "write tls = { cert = \"FILE\", key = \"FILE\" }";
-        return Some(format!("{files}, or tls = {{ acme = [\"NAME\"] }} and a section [acme]: docs/tls.md"));
-    }
+/// What to write in place of a value that is no table: the table that was meant, the example of its key, or a section with what it cannot do
+/// without.
+pub fn for_table(path: &str, written: Written<'_>) -> Option<String> {
     // What [policy] says of all routes is defined as a word of one.
     let path = path.strip_prefix("policy.").map_or(path.to_owned(), |key| format!("route.{key}"));
+    if let Some(advice) = short_table(&path, written).or_else(|| meant_section(&path, written)) {
+        return Some(advice);
+    }
     let of_parent = path.rsplit_once('.').and_then(|(parent, key)| keys::at(parent)?.key(key));
     if let Some(key) = of_parent
         && let Some(example) = key.example
@@ -51,6 +56,69 @@ pub fn for_table(path: &str) -> Option<String> {
     Some(format!("write {} on a line of its own, and below it {}", section.header(), lines.join(" and ")))
 }
 
+/// Of tables whose example says more than somebody wants who has said one word.
+fn short_table(path: &str, written: Written<'_>) -> Option<String> {
+    let said = match (path, written) {
+        ("listen.tls", _) => {
+            "write tls = { cert = \"FILE\", key = \"FILE\" }, or tls = { acme = [\"NAME\"] } and a section [acme]: docs/tls.md"
+        }
+        ("origin.NAME.tls", _) => {
+            "leave it out where this system knows who has signed the server's certificate, or write tls = { ca = \"FILE\" }; \
+             https:// in urls is what has TLS spoken"
+        }
+        ("origin.NAME.probe", Written::Text(path)) if path.starts_with('/') => {
+            return Some(format!("write probe = {{ path = {} }}", literal::text(path)));
+        }
+        ("origin.NAME.probe", _) => "write probe = { path = \"/health\" }",
+        ("route.rate_limit", Written::Number(number)) if number.parse::<u32>().is_ok_and(|number| number > 0) => {
+            return Some(format!("write rate_limit = \"{number}/s\", or with /m or /h for a minute or an hour"));
+        }
+        ("route.rate_limit", _) => "write rate_limit = \"10/s\"",
+        ("route.bandwidth", _) => "write bandwidth = \"1MiB/s\"",
+        ("route.basic_auth", Written::Text(file)) => {
+            return Some(format!("write basic_auth = {}", literal::text(file)));
+        }
+        ("route.basic_auth", _) => BASIC_AUTH,
+        ("route.auth_request", Written::Text(path)) if path.starts_with('/') => {
+            let path = literal::text(path);
+            return Some(format!(
+                "write auth_request = {{ origin = \"NAME\", path = {path} }}, and [origin.NAME] with urls"
+            ));
+        }
+        ("route.auth_request", _) => {
+            "write auth_request = { origin = \"NAME\", path = \"/verify\" }, and [origin.NAME] with urls"
+        }
+        ("route.cors", Written::Text(site)) => {
+            return Some(format!("write cors = {{ origins = [{}] }}", literal::text(site)));
+        }
+        _ => return None,
+    };
+    Some(said.to_owned())
+}
+
+/// A section of which somebody has said the one value that matters.
+fn meant_section(path: &str, written: Written<'_>) -> Option<String> {
+    let key = match (path, written) {
+        ("listen" | "admin", Written::Text(_) | Written::Number(_)) => "address",
+        ("memory", Written::Text(_)) => "size",
+        ("log", Written::Text(_)) => "path",
+        ("disk", Written::Text(_)) => "path",
+        ("resolver", Written::Text(_)) => "servers",
+        ("policy", Written::Text(file)) if file.ends_with(".vcl") => "vcl",
+        ("route", Written::Text(path)) if path.starts_with('/') => "path",
+        ("compress", Written::Switch(_)) => "enabled",
+        _ => return None,
+    };
+    let value = match written {
+        Written::Text(text) => literal::text(text),
+        Written::Number(port) => literal::text(&format!("127.0.0.1:{}", port.parse::<u16>().ok()?)),
+        Written::Switch(on) => literal::switch(on),
+        Written::Other => return None,
+    };
+    let more = if path == "disk" { " and size = \"10GiB\"" } else { "" };
+    Some(format!("write {} on a line of its own, and below it {key} = {value}{more}", keys::at(path)?.header()))
+}
+
 /// Of tables whose keys are easily taken for those of a table within.
 fn within_a_table(path: &str, key: &str) -> Option<String> {
     let table = path.rsplit('.').next()?;
@@ -58,9 +126,7 @@ fn within_a_table(path: &str, key: &str) -> Option<String> {
         ("request_headers" | "response_headers", _) if key.contains('-') || key.starts_with(char::is_uppercase) => {
             Some(format!("write {table} = {{ set = {{ {key} = \"VALUE\" }} }}"))
         }
-        ("basic_auth", "user" | "users" | "username" | "password") => {
-            Some("write basic_auth = \"FILE\"; htpasswd -B -c FILE NAME makes it".to_owned())
-        }
+        ("basic_auth", _) => Some(BASIC_AUTH.to_owned()),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use proxy::settings::{ListenMode, ListenerTls};
 use super::acme_section;
 use super::choices::{CLIENT_CERTIFICATES, TLS_VERSIONS};
 use super::complaint::Complaint;
-use super::section::{Section, choice, parsed, path, switch, text};
+use super::section::{Section, choice, file, path, switch, text};
 use crate::acme_plan::AcmeSettings;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
@@ -26,11 +26,14 @@ pub fn read(
             Complaint::new(section.span(), "whoever asks here is redirected to TLS", "they would come again");
         section.complaints().add(complaint.suggest("leave tls out, or mode = \"redirect\""));
     }
-    let file = |node| parsed(node, "file", "a path", path);
+    let complaints = section.complaints();
+    let file = |node| file(node, complaints);
     let certificates = section.read_list("cert", file).unwrap_or_default();
     let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
     // One for each, or "" for a certificate that has none.
-    let staples = section.read_list("ocsp", |node| text(node).map(path)).unwrap_or_default();
+    let staples = section
+        .read_list("ocsp", |node| text(node).map(|written| path(written).map(|file| complaints.beside(file))))
+        .unwrap_or_default();
     let version_min = section.read("min_version", |node| choice(node, &TLS_VERSIONS));
     let suites = section.read_list("ciphers", |node| text(node).map(str::to_owned));
     let client_ca = section.read("client_ca", file);
@@ -88,7 +91,7 @@ pub fn read(
         seen: Vec::new(),
     };
     let files = files.seen_now();
-    let (span, complaints) = (section.span(), section.complaints());
+    let span = section.span();
     section.end();
     if files.certificates.is_empty() && files.ordered.is_empty() {
         return None;

@@ -38,6 +38,12 @@ pub fn text(written: &str) -> String {
     toml::Value::String(written.to_owned()).to_string()
 }
 
+/// A key, in quotes where it needs them.
+pub fn key(written: &str) -> String {
+    let is_bare = !written.is_empty() && written.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+    if is_bare { written.to_owned() } else { text(written) }
+}
+
 pub fn texts<'a>(all: impl IntoIterator<Item = &'a str>) -> String {
     list(all.into_iter().map(text))
 }

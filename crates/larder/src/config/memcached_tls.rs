@@ -5,13 +5,14 @@ use proxy::settings::{MemcachedServer, MemcachedTls};
 use tls::is_server_name;
 
 use super::complaint::Complaint;
-use super::section::{Section, parsed, path, switch};
+use super::section::{Section, file, parsed, switch};
 use crate::authority_files;
 
 /// `tls`, `ca` and `tls_name`.
 pub fn read(section: &mut Section<'_>, servers: &[MemcachedServer]) -> Option<MemcachedTls> {
     let is_on = section.read("tls", switch).unwrap_or(false);
-    let ca = section.read("ca", |node| parsed(node, "file of certificates", "a path", path));
+    let complaints = section.complaints();
+    let ca = section.read("ca", |node| file(node, complaints));
     let name = section.read("tls_name", |node| {
         let form = "what the servers' certificates are for: a name or an address";
         parsed(node, "name of a server", form, |name| is_server_name(name).then(|| name.to_owned()))

@@ -12,13 +12,16 @@ use toml::de::DeValue;
 use super::choices::{RETRY_CAUSES, RETRY_METHODS, RetryCause};
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, count, duration, is_text, parsed, text};
-use crate::addresses::parse_origin;
+use crate::addresses::{meant_origin, parse_origin};
 use crate::limits::{ORIGIN_RETRIES_MAX, ORIGIN_WEIGHT_MAX};
 
 /// A URL, and behind it ` weight=N` or ` backup`.
 pub fn url(node: Node<'_>) -> Result<(OriginUrl, UrlShare), Complaint> {
     let written = text(node).map_err(|complaint| match node.get_ref() {
-        DeValue::Integer(port) => complaint.suggest(format!("write \"http://127.0.0.1:{}\"", port.as_str())),
+        DeValue::Integer(port) => complaint.suggest(match meant_origin(port.as_str()) {
+            Some(url) => format!("write \"{url}\""),
+            None => "write \"http://127.0.0.1:PORT\": a port is 1 to 65535".to_owned(),
+        }),
         _ => complaint,
     })?;
     let (mut rest, mut share) = (written.trim_end(), UrlShare::default());

@@ -7,7 +7,7 @@ use proxy::settings::{OriginTls, OriginUrl, Verification};
 use tls::is_server_name;
 
 use super::complaint::Complaint;
-use super::section::{Section, parsed, path, switch};
+use super::section::{Section, file, parsed, switch};
 use crate::authority_files;
 use crate::tls_files::{CertificateFiles, certificate};
 
@@ -21,7 +21,8 @@ pub fn read(origin: &mut Section<'_>, urls: &[OriginUrl]) -> OriginTls {
         }
         return tls;
     };
-    let file = |node| parsed(node, "file", "a path", path);
+    let complaints = section.complaints();
+    let file = |node| file(node, complaints);
     let verifies = section.read("verify", switch).unwrap_or(true);
     let ca = section.read("ca", file);
     tls.name = section.read("name", |node| {
@@ -29,7 +30,7 @@ pub fn read(origin: &mut Section<'_>, urls: &[OriginUrl]) -> OriginTls {
         parsed(node, "name of a server", form, |name| is_server_name(name).then(|| name.to_owned()))
     });
     let (shown, key) = (section.read("cert", file), section.read("key", file));
-    let (span, complaints) = (section.span(), section.complaints());
+    let span = section.span();
     if !speaks_tls {
         complaints.add(Complaint::new(span.clone(), "`tls` is for https:// URLs", "this origin has none"));
     }

@@ -3,6 +3,7 @@
 use proxy::settings::OriginSettings;
 
 use super::complaint::Complaint;
+use super::literal;
 use super::nearest::nearest;
 use super::section::{Node, text};
 use crate::addresses::meant_origin;
@@ -20,7 +21,7 @@ pub fn named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Compla
                 Some(url) if written.contains([':', '.']) || written.parse::<u16>().is_ok() => {
                     format!("write \"site\" here, and add [origin.site] with urls = [\"{url}\"]")
                 }
-                _ => format!("add [origin.{written}] with urls = [\"http://HOST:PORT\"]"),
+                _ => format!("add [origin.{}] with urls = [\"http://HOST:PORT\"]", literal::key(written)),
             }),
         }
     })

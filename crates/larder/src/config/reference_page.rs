@@ -16,7 +16,7 @@ key stands with its default, and the schema for editors ([below](#in-an-editor))
 | a time | `\"250ms\"`, `\"10s\"`, `\"5m\"`, `\"2h\"`, `\"1d\"`, `\"1w\"`; the unit is part of it |
 | a network | `\"10.0.0.0/8\"`, `\"::1\"` |
 | a list | `[\"a\", \"b\"]`; a list of one may be written without brackets |
-| a path | relative ones begin at the folder of the file, unless it is said that they begin where larder was started |
+| a path | of a file, a folder or a UNIX socket (`unix:PATH`); a relative one begins at the folder of the config file, wherever larder was started, and one behind a flag begins where it was started |
 
 ## From the first file to the running program
 

@@ -1,5 +1,6 @@
 //! What a route answers by itself: `redirect`, `respond`, `maintenance`.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use proxy::settings::{FieldTemplate, OwnAnswer};
@@ -12,6 +13,9 @@ use super::section::{Node, Section, as_switch, duration, is_text, network, parse
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MOVED: u16 = 301;
 const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
+/// Of answers; what comes before them (100 to 199) is none.
+const STATUSES: RangeInclusive<u16> = 200..=599;
+const UNAVAILABLE: u16 = 503;
 const UNDER_REPAIR: &str = "This site is being worked on. Please come back in a while.\n";
 
 /// The one of them that is said.
@@ -70,14 +74,17 @@ fn respond(section: &mut Section<'_>) -> Option<OwnAnswer> {
     }
     if let Some(status) = number(node) {
         let complaint = Complaint::new(node.span(), "`respond` is a text or a table", "a status alone");
-        let write = format!("write respond = {{ status = {status} }}");
-        section.complaints().add(complaint.of_key("respond").suggest(write));
+        let is_status = |status: &u16| STATUSES.contains(status);
+        section.complaints().add(complaint.of_key("respond").suggest(match status.parse().ok().filter(is_status) {
+            Some(status) => format!("write respond = {{ status = {status} }}"),
+            None => "write respond = { status = 404 }: a status is 200 to 599".to_owned(),
+        }));
         return None;
     }
     let mut table = section.section("respond")?;
     let status = table.read("status", |node| {
         let status = whole::<u16>(node)?;
-        (200..=599).contains(&status).then_some(status).ok_or_else(|| {
+        STATUSES.contains(&status).then_some(status).ok_or_else(|| {
             Complaint::new(node.span(), format!("{status} is no status of an answer"), "must be 200 to 599")
         })
     });
@@ -93,7 +100,7 @@ fn respond(section: &mut Section<'_>) -> Option<OwnAnswer> {
 /// `maintenance = true`, or `{ body, type, retry_after, allow }`.
 fn maintenance(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let node = section.get("maintenance")?;
-    let usual = OwnAnswer { status: 503, ..plain(Some(FieldTemplate::of_text(UNDER_REPAIR))) };
+    let usual = OwnAnswer { status: UNAVAILABLE, ..plain(Some(FieldTemplate::of_text(UNDER_REPAIR))) };
     if let Some(is_on) = as_switch(node) {
         return is_on.then_some(usual);
     }
@@ -107,6 +114,11 @@ fn maintenance(section: &mut Section<'_>) -> Option<OwnAnswer> {
     };
     table.end();
     Some(answer)
+}
+
+/// Is it what `maintenance` says, or says the same?
+pub fn is_maintenance(answer: &OwnAnswer) -> bool {
+    answer.status == UNAVAILABLE
 }
 
 fn plain(body: Option<FieldTemplate>) -> OwnAnswer {

@@ -65,7 +65,8 @@ pub struct FieldWords {
     removed: Vec<NamePattern>,
     set: Vec<FieldLine>,
     added: Vec<FieldLine>,
-    request_id: Option<FieldLine>,
+    /// `Some(None)`: it gets no number, whatever was said before.
+    request_id: Option<Option<FieldLine>>,
 }
 
 /// About answers.
@@ -75,19 +76,37 @@ pub struct AnswerFieldWords {
     set: Vec<FieldLine>,
     added: Vec<FieldLine>,
     missing: Vec<FieldLine>,
+    /// `security_headers = false`: none of them, whatever was said before.
+    without_security: bool,
+    /// `request_id = false`.
+    without_request_id: bool,
 }
 
 impl FieldWords {
+    /// Said after what the edits say already, it stands in its place where both are about one field.
     pub fn add_to(&self, edits: &mut FieldEdits) {
+        take_back(&mut edits.set, &self.removed);
+        take_back(&mut edits.added, &self.removed);
+        take_back_named(&mut edits.added, &self.set);
         edits.removed.extend_from_slice(&self.removed);
         replace(&mut edits.set, &self.set);
         edits.added.extend_from_slice(&self.added);
-        edits.request_id = self.request_id.clone().or(edits.request_id.take());
+        edits.request_id = self.request_id.clone().unwrap_or(edits.request_id.take());
     }
 }
 
 impl AnswerFieldWords {
     pub fn add_to(&self, edits: &mut AnswerFields) {
+        for lines in [&mut edits.set, &mut edits.added, &mut edits.missing] {
+            take_back(lines, &self.removed);
+        }
+        take_back_named(&mut edits.added, &self.set);
+        if self.without_security {
+            edits.missing.retain(|line| !security_lines().any(|usual| is_same(line, &usual)));
+        }
+        if self.without_request_id {
+            edits.set.retain(|line| !is_same(line, &numbered(line.name())));
+        }
         edits.removed.extend_from_slice(&self.removed);
         replace(&mut edits.set, &self.set);
         edits.added.extend_from_slice(&self.added);
@@ -98,6 +117,30 @@ impl AnswerFieldWords {
             !coming.any(|other| other.name().eq_ignore_ascii_case(line.name()))
         });
     }
+}
+
+/// Lines that were said before of fields which are now to go.
+fn take_back(lines: &mut Vec<FieldLine>, removed: &[NamePattern]) {
+    lines.retain(|line| !removed.iter().any(|pattern| pattern.is_match_of_field(line.name().as_bytes())));
+}
+
+/// The same of fields that now have another value.
+fn take_back_named(lines: &mut Vec<FieldLine>, set: &[FieldLine]) {
+    lines.retain(|line| !set.iter().any(|new| new.name().eq_ignore_ascii_case(line.name())));
+}
+
+fn is_same(one: &FieldLine, other: &FieldLine) -> bool {
+    one.name().eq_ignore_ascii_case(other.name()) && one.value() == other.value()
+}
+
+fn security_lines() -> impl Iterator<Item = FieldLine> {
+    SECURITY.iter().map(|(name, value)| FieldLine::new(name, FieldTemplate::of_text(value)))
+}
+
+/// The field of an answer that says the number of its request.
+fn numbered(name: &str) -> FieldLine {
+    let variable = format!("${{http_{}}}", name.to_ascii_lowercase().replace('-', "_"));
+    FieldLine::new(name, FieldTemplate::parse(&variable).unwrap_or_else(|_| FieldTemplate::of_text("")))
 }
 
 /// A value of the same name is said once.
@@ -137,7 +180,12 @@ pub fn location(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
         true => template(node),
         false => {
             let complaint = Complaint::new(node.span(), format!("`{written}` is no URL"), "nobody can be sent there");
-            Err(complaint.suggest("write a whole URL, \"https://www.example.org$request_uri\", or a path"))
+            let is_host =
+                written.contains('.') && written.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:".contains(&b));
+            Err(complaint.suggest(match is_host {
+                true => format!("write \"https://{written}$request_uri\", or without $request_uri for its first page"),
+                false => "write a whole URL, \"https://www.example.org$request_uri\", or a path".to_owned(),
+            }))
         }
     }
 }
@@ -156,7 +204,7 @@ fn value(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
 }
 
 /// `request_id`: the field in which each request gets a number.
-pub fn of_requests(section: &mut Section<'_>, request_id: Option<&str>) -> FieldWords {
+pub fn of_requests(section: &mut Section<'_>, request_id: &RequestId) -> FieldWords {
     let mut words = FieldWords::default();
     if let Some(mut table) = section.section("request_headers") {
         words.set = lines(&mut table, "set", &NOT_OF_REQUESTS, template);
@@ -164,7 +212,11 @@ pub fn of_requests(section: &mut Section<'_>, request_id: Option<&str>) -> Field
         words.removed = removed(&mut table, &NOT_OF_REQUESTS);
         table.end();
     }
-    words.request_id = request_id.map(|name| FieldLine::new(name, random_number()));
+    words.request_id = match request_id {
+        RequestId::Unsaid => None,
+        RequestId::Off => Some(None),
+        RequestId::Named(name) => Some(Some(FieldLine::new(name, random_number()))),
+    };
     words
 }
 
@@ -176,7 +228,7 @@ fn random_number() -> FieldTemplate {
     FieldTemplate::parse("$request_id").expect("a variable that there is")
 }
 
-pub fn of_answers(section: &mut Section<'_>, request_id: Option<&str>) -> AnswerFieldWords {
+pub fn of_answers(section: &mut Section<'_>, request_id: &RequestId) -> AnswerFieldWords {
     let mut words = AnswerFieldWords::default();
     if let Some(mut table) = section.section("response_headers") {
         words.set = lines(&mut table, "set", &NOT_OF_ANSWERS, value);
@@ -185,29 +237,39 @@ pub fn of_answers(section: &mut Section<'_>, request_id: Option<&str>) -> Answer
         words.removed = removed(&mut table, &NOT_OF_ANSWERS);
         table.end();
     }
-    if section.read("security_headers", switch) == Some(true) {
-        let usual = SECURITY.iter().map(|(name, value)| FieldLine::new(name, FieldTemplate::of_text(value)));
-        replace(&mut words.missing, &usual.collect::<Vec<_>>());
+    let security = section.read("security_headers", switch);
+    words.without_security = security == Some(false);
+    if security == Some(true) {
+        replace(&mut words.missing, &security_lines().collect::<Vec<_>>());
     }
-    if let Some(name) = request_id {
-        let variable = format!("${{http_{}}}", name.to_ascii_lowercase().replace('-', "_"));
-        let value = FieldTemplate::parse(&variable).expect("a variable that there is");
-        replace(&mut words.set, &[FieldLine::new(name, value)]);
+    words.without_request_id = matches!(request_id, RequestId::Off);
+    if let RequestId::Named(name) = request_id {
+        replace(&mut words.set, &[numbered(name)]);
     }
     words
 }
 
+/// `request_id`.
+pub enum RequestId {
+    Unsaid,
+    Off,
+    /// In the field of this name.
+    Named(String),
+}
+
 /// `request_id = true`, or the name of the field.
-pub fn request_id(section: &mut Section<'_>) -> Option<String> {
-    let node = section.get("request_id")?;
-    match as_switch(node) {
-        Some(is_on) => is_on.then(|| REQUEST_ID.to_owned()),
+pub fn request_id(section: &mut Section<'_>) -> RequestId {
+    let Some(node) = section.get("request_id") else { return RequestId::Unsaid };
+    let name = match as_switch(node) {
+        Some(false) => return RequestId::Off,
+        Some(true) => Some(REQUEST_ID.to_owned()),
         None => section.read("request_id", |node| {
             parsed(node, "name of a field", "true, or a name such as \"X-Request-Id\"", |name| {
                 is_name(name).then(|| name.to_owned())
             })
         }),
-    }
+    };
+    name.map_or(RequestId::Unsaid, RequestId::Named)
 }
 
 fn lines(
@@ -327,4 +389,64 @@ fn site(node: Node<'_>) -> Result<NamePattern, Complaint> {
         let host = site.split_once("://").map(|(_, host)| host)?;
         (!host.is_empty() && !host.contains(['/', ' ', '?', '#'])).then(|| NamePattern::new(site))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proxy::settings::{FieldLine, RouteRules};
+
+    use super::super::read as read_config;
+
+    /// What holds of a route of which this is said, and this of all.
+    fn rules(all: &str, route: &str) -> RouteRules {
+        let text = format!("[origin.a]\nurls = \"http://a\"\n[policy]\n{all}\n[[route]]\n{route}\n");
+        let plan = read_config(&text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
+        (*plan.settings.routes[0].rules).clone()
+    }
+
+    fn names(lines: &[FieldLine]) -> Vec<&str> {
+        lines.iter().map(FieldLine::name).collect()
+    }
+
+    #[test]
+    fn a_route_takes_back_what_is_said_of_all() {
+        let all = "request_headers = { set = { X-A = \"1\", X-B = \"1\" }, add = { X-C = \"1\", X-D = \"1\" } }\n\
+                   response_headers = { set = { X-A = \"1\" }, add = { X-C = \"1\", X-D = \"1\" }, default = { X-E = \"1\", X-F = \"1\" } }";
+        let fields = rules(all, "").request_fields;
+        assert_eq!((names(&fields.set), names(&fields.added)), (vec!["X-A", "X-B"], vec!["X-C", "X-D"]));
+        let removed = "{ remove = [\"x-a\", \"X-C*\", \"X-E\"], set = { X-D = \"2\" } }";
+        let route = rules(all, &format!("request_headers = {removed}\nresponse_headers = {removed}"));
+        assert_eq!(
+            (names(&route.request_fields.set), names(&route.request_fields.added)),
+            (vec!["X-B", "X-D"], vec![]),
+            "what it removes does not come, and what it sets comes once"
+        );
+        let answers = route.answer_fields;
+        assert_eq!(
+            (names(&answers.set), names(&answers.added), names(&answers.missing)),
+            (vec!["X-D"], vec![], vec!["X-F"])
+        );
+        // And what it sets stands over what is removed of all.
+        let set = rules("request_headers = { remove = [\"X-*\"] }", "request_headers = { set = { X-A = \"1\" } }");
+        assert_eq!(names(&set.request_fields.set), ["X-A"]);
+        // Within one table the others come after what is removed.
+        let both =
+            rules("", "response_headers = { remove = [\"Server\"], default = { Server = \"site\" } }").answer_fields;
+        assert_eq!(names(&both.missing), ["Server"]);
+    }
+
+    #[test]
+    fn a_route_switches_off_what_is_on_for_all() {
+        let all = "security_headers = true\nrequest_id = true\nmaintenance = true\n\
+                   response_headers = { default = { X-Frame-Options = \"DENY\" } }";
+        let on = rules(all, "");
+        assert!(on.answer.is_some() && on.request_fields.request_id.is_some());
+        assert_eq!((on.answer_fields.missing.len(), on.answer_fields.set.len()), (3, 1));
+        let off = rules(all, "security_headers = false\nrequest_id = false\nmaintenance = false");
+        assert!(off.answer.is_none() && off.request_fields.request_id.is_none() && off.answer_fields.set.is_empty());
+        let left = names(&off.answer_fields.missing);
+        assert!(!left.contains(&"Referrer-Policy") && !left.contains(&"X-Content-Type-Options"), "{left:?}");
+        let page = rules("respond = \"hello\"", "maintenance = false").answer;
+        assert!(page.is_some(), "what larder answers otherwise is no maintenance");
+    }
 }

@@ -30,10 +30,12 @@ pub fn read(section: &mut Section<'_>) -> Conditions {
         section.complaints().add(complaint.suggest("write the beginning into the pattern: '^/api/.*\\.json$'"));
     }
     let methods = section.read_list("method", |node| {
-        parsed(node, "method", "as it is sent, such as GET or POST", |written| {
-            let is_method =
-                !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
-            is_method.then(|| written.into())
+        let method = parsed(node, "method", "as it is sent, such as GET or POST", |written| {
+            is_method(written).then(|| written.into())
+        });
+        method.map_err(|complaint| match text(node).map(str::to_ascii_uppercase) {
+            Ok(meant) if is_method(&meant) => complaint.suggest(format!("write \"{meant}\"")),
+            _ => complaint,
         })
     });
     Conditions {
@@ -42,6 +44,10 @@ pub fn read(section: &mut Section<'_>) -> Conditions {
         methods: methods.unwrap_or_default(),
         fields: fields(section),
     }
+}
+
+fn is_method(written: &str) -> bool {
+    !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
 }
 
 fn path(node: Node<'_>) -> Result<String, Complaint> {
@@ -54,11 +60,24 @@ fn path(node: Node<'_>) -> Result<String, Complaint> {
             (_, beneath) => format!("write \"{beneath}\", or path_pattern = '^{beneath}'"),
         }));
     }
-    parsed(node, "path", "begins with / and has no ?, # or space", |written| {
-        let valid =
-            written.starts_with('/') && !written.contains(['?', '#']) && written.bytes().all(|b| b.is_ascii_graphic());
-        valid.then(|| written.to_owned())
-    })
+    let path = parsed(node, "path", "begins with / and has no ?, # or space", |written| {
+        is_path(written).then(|| written.to_owned())
+    });
+    path.map_err(|complaint| with_slash(node, complaint))
+}
+
+fn is_path(written: &str) -> bool {
+    written.starts_with('/') && !written.contains(['?', '#']) && written.bytes().all(|b| b.is_ascii_graphic())
+}
+
+/// Of a path that wants nothing but its first slash.
+pub fn with_slash(node: Node<'_>, complaint: Complaint) -> Complaint {
+    match text(node).map(|written| format!("/{written}")) {
+        Ok(path) if is_path(&path) && path.len() > 1 && !path.starts_with("//") => {
+            complaint.suggest(format!("write \"{path}\""))
+        }
+        _ => complaint,
+    }
 }
 
 /// `header = { NAME = "VALUE" }`, `(?i)VALUE` for letters of either case, or `true` for any value.

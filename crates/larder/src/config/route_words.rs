@@ -14,6 +14,7 @@ use super::complaint::Complaint;
 use super::route_access::{self, RateWords};
 use super::route_answers;
 use super::route_fields::{self, AnswerFieldWords, FieldWords};
+use super::route_match::with_slash;
 use super::route_mirror;
 use super::route_pace::{self, ConnectionWords};
 use super::route_service;
@@ -34,6 +35,8 @@ pub struct RouteWords {
     bandwidth: Option<Option<Bandwidth>>,
     request_body_bytes_max: Option<u64>,
     pub answer: Option<OwnAnswer>,
+    /// `maintenance = false`: the site is open, whatever was said before.
+    is_open: bool,
     target: Option<TargetRewrite>,
     timeouts: RouteTimeouts,
     pub mirror: Option<Option<MirrorSettings>>,
@@ -97,19 +100,20 @@ pub fn read(section: &mut Section<'_>, origins: &[OriginSettings]) -> RouteWords
         bandwidth: route_pace::bandwidth(section),
         request_body_bytes_max: section.read("request_body_max", size),
         answer: route_answers::read(section),
+        is_open: section.read("maintenance", |node| Ok(as_switch(node) == Some(false))).unwrap_or(false),
         target: target(section),
         timeouts: timeout_words::of_route(section),
         mirror: route_mirror::read(section, origins),
         query: query(section),
         cookies: cookies(section),
-        request_fields: route_fields::of_requests(section, request_id.as_deref()),
+        request_fields: route_fields::of_requests(section, &request_id),
         lifetimes: lifetimes(section),
         stale_while_revalidate: section.read("stale_while_revalidate", duration),
         stale_if_error: section.read("stale_if_error", duration),
         cache: section.read("cache", cache),
         ignored: ignored(section),
         selected_by: section.read_list("vary_by", selector),
-        answer_fields: route_fields::of_answers(section, request_id.as_deref()),
+        answer_fields: route_fields::of_answers(section, &request_id),
         cross_origin: route_fields::cross_origin(section),
     }
 }
@@ -175,7 +179,8 @@ impl RouteWords {
         }
         rules.bandwidth = self.bandwidth.unwrap_or(rules.bandwidth);
         rules.request_body_bytes_max = self.request_body_bytes_max.or(rules.request_body_bytes_max);
-        rules.answer = self.answer.clone().or(rules.answer);
+        let before = rules.answer.take().filter(|answer| !(self.is_open && route_answers::is_maintenance(answer)));
+        rules.answer = self.answer.clone().or(before);
         rules.target = self.target.clone().unwrap_or(rules.target);
         rules.mirror = self.mirror.unwrap_or(rules.mirror);
         rules.timeouts = timeout_words::over(&self.timeouts, &rules.timeouts);
@@ -234,7 +239,7 @@ fn lifetimes(section: &mut Section<'_>) -> Option<Vec<GrantedLifetime>> {
             Some(statuses) => statuses,
             None => {
                 let complaint =
-                    Complaint::new(span, format!("`{key}` is no status"), "100 to 599, \"4xx\" or \"default\"");
+                    Complaint::new(span, format!("`{key}` is no status"), "200 to 599, \"4xx\" or \"default\"");
                 table.complaints().add(complaint);
                 continue;
             }
@@ -266,7 +271,13 @@ fn cache(node: Node<'_>) -> Result<Cache, Complaint> {
         Some(true) => Ok(Cache::Origin),
         Some(false) => Ok(Cache::Off),
         None if !is_text(node) => Err(wrong_type(node, "true, false, \"origin\" or \"force\"")),
-        None => choice(node, &[("origin", Cache::Origin), ("force", Cache::Force)]),
+        None => choice(node, &[("origin", Cache::Origin), ("force", Cache::Force)]).map_err(|complaint| {
+            complaint.suggest(match text(node).unwrap_or_default() {
+                "off" | "no" | "none" | "never" | "false" => "write false, without quotes",
+                "on" | "yes" | "true" => "write true, without quotes",
+                _ => "write true, false, \"origin\" or \"force\"",
+            })
+        }),
     }
 }
 
@@ -288,14 +299,19 @@ fn ignored(section: &mut Section<'_>) -> Option<Ignored> {
 }
 
 fn selector(node: Node<'_>) -> Result<Selector, Complaint> {
-    parsed(node, "part of a request", "\"device\", or a field as \"header:Accept-Language\"", |written| {
-        match written.split_once(':') {
-            None if written == "device" => Some(Selector::Device),
-            Some(("header", name)) if route_fields::is_name(name) => {
-                Some(Selector::Field(name.to_ascii_lowercase().into()))
+    let selector =
+        parsed(node, "part of a request", "\"device\", or a field as \"header:Accept-Language\"", |written| {
+            match written.split_once(':') {
+                None if written == "device" => Some(Selector::Device),
+                Some(("header", name)) if route_fields::is_name(name) => {
+                    Some(Selector::Field(name.to_ascii_lowercase().into()))
+                }
+                _ => None,
             }
-            _ => None,
-        }
+        });
+    selector.map_err(|complaint| match text(node) {
+        Ok(name) if route_fields::is_name(name) => complaint.suggest(format!("write \"header:{name}\"")),
+        _ => complaint,
     })
 }
 
@@ -350,9 +366,10 @@ fn cookies(section: &mut Section<'_>) -> Option<CookieRules> {
 /// `strip_prefix` and `rewrite`.
 fn target(section: &mut Section<'_>) -> Option<TargetRewrite> {
     let prefix = section.read("strip_prefix", |node| {
-        parsed(node, "beginning of a path", "begins with a slash, as in \"/api\"", |written| {
+        let prefix = parsed(node, "beginning of a path", "begins with a slash, as in \"/api\"", |written| {
             (written.starts_with('/') && written.len() > 1 && !written.contains(['?', '#'])).then(|| written.into())
-        })
+        });
+        prefix.map_err(|complaint| with_slash(node, complaint))
     });
     let rewrite = section.read("rewrite", |node| {
         let written = text(node)?;

@@ -187,7 +187,11 @@ fn route(
     for_all: &ForAll,
 ) -> Vec<RouteSettings> {
     let hosts = section.read_list("host", |node| {
-        parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host)
+        let host = parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host);
+        host.map_err(|complaint| match text(node).ok().and_then(meant_host) {
+            Some(meant) => complaint.suggest(format!("write \"{meant}\"")),
+            None => complaint,
+        })
     });
     let conditions = route_match::read(&mut section);
     let words = route_words::read(&mut section, origins);
@@ -204,6 +208,9 @@ fn route(
         section.complaints().add(complaint.suggest("write an acl, and `return (purge);` in vcl_recv"));
     }
     let target = answerer(&mut section, origins, all, &words);
+    if let Some(why) = target.and_then(|target| stores_nothing(target, all)) {
+        refuse_purgers(&mut section, why);
+    }
     check_preset(&mut section, preset);
     route_mirror::check(&mut section, target, words.mirror);
     let for_all_rules = for_all.words.over(&RouteRules::default(), ALL_ROUTES);
@@ -236,6 +243,25 @@ fn route(
     routes.extend(preset.iter().flat_map(|preset| preset.routes(&hosts, &route)));
     all.pages_spans.resize(all.routes.len() + routes.len(), span);
     routes
+}
+
+/// Why nothing of a route can be purged, for nothing of it is ever stored.
+fn stores_nothing(target: RouteTarget, all: &Routes) -> Option<&'static str> {
+    match target {
+        RouteTarget::Root(at) if all.roots[at].scripts.is_none() => Some("its files are read where they lie"),
+        RouteTarget::Closed => Some("it is closed"),
+        RouteTarget::StatusPage(_) => Some("its page is made anew each time"),
+        RouteTarget::Itself => Some("larder answers it by itself"),
+        _ => None,
+    }
+}
+
+fn refuse_purgers(section: &mut Section<'_>, why: &str) {
+    if let Some(node) = section.get("purge_from") {
+        let what = "`purge_from` is for routes of which something is stored";
+        let complaint = Complaint::new(node.span(), what, format!("{why}, and nothing is stored"));
+        section.complaints().add(complaint.suggest("write it in the route with the origin, or in [policy] for all"));
+    }
 }
 
 /// A preset is for an application at the root of its hosts.
@@ -330,6 +356,13 @@ pub fn route_host(written: &str) -> Option<String> {
     plain.then(|| if name.len() < written.len() { format!("*.{host}") } else { host.to_owned() })
 }
 
+/// The name in a URL, or before a port.
+fn meant_host(written: &str) -> Option<String> {
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next()?;
+    route_host(if has_port(host) { host.rsplit_once(':')?.0 } else { host })
+}
+
 fn has_port(name: &str) -> bool {
     name.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
 }
@@ -358,6 +391,18 @@ mod tests {
         assert_eq!((second.charset.as_deref(), second.cache_control.as_deref()), (Some("gbk"), Some("max-age=60")));
         assert_eq!((second.fallback.as_deref(), &first.fallback), (Some("/a.html"), &None));
         assert!(second.dotfiles && settings.origins.is_empty());
+    }
+
+    #[test]
+    fn only_what_is_stored_can_be_purged() {
+        let said = "`purge_from` is for routes of which something is stored";
+        for answerer in
+            ["root = \"/a\"", "closed = true", "redirect = \"/b\"", "respond = \"hello\"", "stub_status = true"]
+        {
+            check(&format!("{answerer}\npurge_from = \"10.0.0.0/8\""), &[said]);
+        }
+        let php = "[origin.php]\nfastcgi = \"unix:/p\"\n[[route]]\nroot = \"/a\"\norigin = \"php\"\npurge_from = \"10.0.0.0/8\"\n";
+        assert!(read_config(php).is_ok());
     }
 
     fn check(route: &str, expect: &[&str]) {

@@ -26,7 +26,8 @@ const HEAD: &str = "\
 #
 # Sizes: \"64MiB\", \"64M\" (1024s), \"64MB\" (1000s), or a number of bytes. Times: \"250ms\", \"10s\", \"5m\", \"2h\", \"1d\", \"1w\";
 # the unit is part of a time. Networks: \"10.0.0.0/8\", \"::1\". A list of one may be written without brackets. A relative
-# path begins at the folder of this file, unless it is said that it begins where larder was started.
+# path, of a file, a folder or a UNIX socket, begins at the folder of this file, wherever larder was started; one behind a
+# flag begins where it was started.
 ";
 
 /// The whole of it.

@@ -7,17 +7,20 @@ use std::cell::RefCell;
 #[cfg(test)]
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use message::{Authority, Scheme};
-use proxy::settings::Network;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::complaint::Complaint;
 use super::nearest::nearest;
-use crate::quantities;
+#[cfg(test)]
+use super::values::FORMS;
+#[cfg(test)]
+pub use super::values::ReadForm;
+pub use super::values::{
+    Node, as_switch, choice, count, duration, host_field, is_table, is_text, kind, network, parsed, path, size, switch,
+    text, whole, wrong_type,
+};
 
 /// A longer list of keys than this helps nobody.
 const KEYS_LISTED_MAX: usize = 16;
@@ -29,7 +32,9 @@ pub struct Complaints {
     /// What to write in place of a key that is unknown in the section of a path.
     advice: Option<fn(&str, &str) -> Option<String>>,
     /// What to write in place of a value that is no table, where the section of a path is.
-    table_advice: Option<fn(&str) -> Option<String>>,
+    table_advice: Option<fn(&str, Written<'_>) -> Option<String>>,
+    /// Where relative paths begin.
+    folder: PathBuf,
     /// Every key that was asked for, by its section's path, and how: what the definitions are held against.
     #[cfg(test)]
     pub asked: RefCell<BTreeMap<(String, &'static str), AskedKey>>,
@@ -38,17 +43,27 @@ pub struct Complaints {
 impl Complaints {
     pub fn with_advice(
         advice: fn(&str, &str) -> Option<String>,
-        table_advice: fn(&str) -> Option<String>,
+        table_advice: fn(&str, Written<'_>) -> Option<String>,
     ) -> Complaints {
         Complaints { advice: Some(advice), table_advice: Some(table_advice), ..Complaints::default() }
+    }
+
+    /// Of a file in this folder.
+    pub fn in_folder(self, folder: &Path) -> Complaints {
+        Complaints { folder: folder.to_owned(), ..self }
+    }
+
+    /// A file as it is found from here: a relative path begins at the folder of the config.
+    pub fn beside(&self, file: PathBuf) -> PathBuf {
+        self.folder.join(file)
     }
 
     pub fn add(&self, complaint: Complaint) {
         self.found.borrow_mut().push(complaint);
     }
 
-    fn in_place_of_a_value(&self, path: &str, header: &str) -> String {
-        let written = self.table_advice.and_then(|advice| advice(path));
+    fn in_place_of_a_value(&self, path: &str, header: &str, value: &DeValue<'_>) -> String {
+        let written = self.table_advice.and_then(|advice| advice(path, Written::of(value)));
         written.unwrap_or_else(|| format!("write {header} on a line of its own, and its keys below it"))
     }
 
@@ -71,6 +86,31 @@ impl Complaints {
     }
 }
 
+/// A value that was written where a table belongs, for what is to be written instead.
+#[derive(Clone, Copy, Debug)]
+pub enum Written<'a> {
+    Text(&'a str),
+    Number(&'a str),
+    Switch(bool),
+    Other,
+}
+
+impl<'a> Written<'a> {
+    /// Of a list the first.
+    fn of(value: &'a DeValue<'a>) -> Written<'a> {
+        match value {
+            DeValue::String(text) => Written::Text(text),
+            DeValue::Integer(number) => Written::Number(number.as_str()),
+            DeValue::Boolean(on) => Written::Switch(*on),
+            DeValue::Array(items) => items.first().map_or(Written::Other, |first| match first.get_ref() {
+                DeValue::Array(_) => Written::Other,
+                first => Written::of(first),
+            }),
+            _ => Written::Other,
+        }
+    }
+}
+
 /// How a key was read.
 #[cfg(test)]
 #[derive(Debug, Default)]
@@ -78,31 +118,6 @@ pub struct AskedKey {
     pub is_there: bool,
     pub forms: std::collections::BTreeSet<ReadForm>,
 }
-
-/// What a reader took a value for.
-#[cfg(test)]
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReadForm {
-    Text,
-    Switch,
-    Count,
-    Size,
-    Time,
-    Words(Vec<&'static str>),
-}
-
-#[cfg(test)]
-thread_local! {
-    static FORMS: RefCell<Vec<ReadForm>> = const { RefCell::new(Vec::new()) };
-}
-
-#[cfg(test)]
-fn note(form: ReadForm) {
-    FORMS.with_borrow_mut(|forms| forms.push(form));
-}
-
-/// A value and where it stands.
-pub type Node<'a> = &'a Spanned<DeValue<'a>>;
 
 /// A table whose keys are being read. [`Section::end`] complains about those nobody asked for.
 pub struct Section<'a> {
@@ -198,18 +213,20 @@ impl<'a> Section<'a> {
     pub fn sections(&mut self, key: &'static str) -> Vec<Section<'a>> {
         match self.get(key).map(|node| (node, node.get_ref())) {
             None => Vec::new(),
-            Some((_, DeValue::Array(items))) if !items.is_empty() => {
+            Some((_, DeValue::Array(items))) if items.iter().any(is_table) => {
                 items.iter().filter_map(|node| self.within(node, format!("[[{key}]]"), key)).collect()
             }
             Some((node, other)) => {
-                let found = if matches!(other, DeValue::Table(_)) { "one table" } else { kind(other) };
+                let found = match other {
+                    DeValue::Table(_) => "one table",
+                    DeValue::Array(_) => "a list of other values",
+                    other => kind(other),
+                };
                 let what = format!("`{key}` must be a list of tables, but this is {found}");
                 let complaint = Complaint::new(head(node), what, "begins here");
                 self.complaints.add(complaint.suggest(match other {
-                    DeValue::Table(_) | DeValue::Array(_) => {
-                        format!("write [[{key}]] with two brackets on each side")
-                    }
-                    _ => self.complaints.in_place_of_a_value(&self.path_of(key), &format!("[[{key}]]")),
+                    DeValue::Table(_) => format!("write [[{key}]] with two brackets on each side"),
+                    _ => self.complaints.in_place_of_a_value(&self.path_of(key), &format!("[[{key}]]"), other),
                 }));
                 Vec::new()
             }
@@ -238,8 +255,10 @@ impl<'a> Section<'a> {
                 let of = self.path.split('.').next().filter(|first| !first.is_empty()).unwrap_or(key);
                 let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key(of);
                 self.complaints.add(match other {
-                    DeValue::Array(_) => complaint.suggest(format!("write {label} with one bracket on each side")),
-                    _ => complaint.suggest(self.complaints.in_place_of_a_value(&self.path_of(key), &label)),
+                    DeValue::Array(items) if !items.is_empty() && items.iter().all(is_table) => {
+                        complaint.suggest(format!("write {label} with one bracket on each side"))
+                    }
+                    _ => complaint.suggest(self.complaints.in_place_of_a_value(&self.path_of(key), &label, other)),
                 });
                 None
             }
@@ -334,143 +353,7 @@ fn head(node: Node<'_>) -> Range<usize> {
     node.span().start..node.span().start + 1
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "an integer",
-        DeValue::Float(_) => "a fraction",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
-}
-
-/// A complaint about a value of the wrong type.
-pub fn wrong_type(node: Node<'_>, expected: &str) -> Complaint {
-    Complaint::new(node.span(), format!("expected {expected}, found {}", kind(node.get_ref())), "has the wrong type")
-}
-
-/// Which of several kinds of value it is, before it is read as one of them.
-pub fn is_text(node: Node<'_>) -> bool {
-    matches!(node.get_ref(), DeValue::String(_))
-}
-
-/// The same of `true` and `false`.
-pub fn as_switch(node: Node<'_>) -> Option<bool> {
-    match node.get_ref() {
-        DeValue::Boolean(on) => Some(*on),
-        _ => None,
-    }
-}
-
-pub fn text<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
-    #[cfg(test)]
-    note(ReadForm::Text);
-    written(node)
-}
-
-fn written<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
-    match node.get_ref() {
-        DeValue::String(text) => Ok(text),
-        _ => Err(wrong_type(node, "a string").suggest("put it in quotes")),
-    }
-}
-
-pub fn switch(node: Node<'_>) -> Result<bool, Complaint> {
-    #[cfg(test)]
-    note(ReadForm::Switch);
-    match node.get_ref() {
-        DeValue::Boolean(on) => Ok(*on),
-        _ => Err(wrong_type(node, "true or false").suggest("write true or false, without quotes")),
-    }
-}
-
-pub fn count(node: Node<'_>) -> Result<u64, Complaint> {
-    #[cfg(test)]
-    note(ReadForm::Count);
-    whole_number(node)
-}
-
-fn whole_number(node: Node<'_>) -> Result<u64, Complaint> {
-    match node.get_ref() {
-        DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix())
-            .map_err(|_| Complaint::new(node.span(), "the number is out of range", "must be 0 or more")),
-        _ => Err(wrong_type(node, "a whole number")),
-    }
-}
-
-/// Bytes: an integer, or a text with a unit.
-pub fn size(node: Node<'_>) -> Result<u64, Complaint> {
-    #[cfg(test)]
-    note(ReadForm::Size);
-    match node.get_ref() {
-        DeValue::Integer(_) => whole_number(node),
-        DeValue::String(text) => {
-            quantities::parse_size(text).map_err(|why| Complaint::new(node.span(), format!("`{text}` is no size"), why))
-        }
-        _ => Err(wrong_type(node, "a size, such as \"64MiB\"")),
-    }
-}
-
-pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
-    #[cfg(test)]
-    note(ReadForm::Time);
-    match node.get_ref() {
-        DeValue::String(text) => quantities::parse_duration(text)
-            .map_err(|why| Complaint::new(node.span(), format!("`{text}` is no duration"), why)),
-        DeValue::Integer(n) => {
-            let suggestion = format!("write \"{n}s\" or \"{n}ms\"");
-            Err(Complaint::new(node.span(), "a duration needs its unit", "which unit?").suggest(suggestion))
-        }
-        _ => Err(wrong_type(node, "a duration, such as \"10s\"")),
-    }
-}
-
-/// An address or a prefix.
-pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
-    parsed(node, "network", "an address or a prefix, such as 10.0.0.0/8 or ::1", |written| written.parse().ok())
-}
-
-/// A whole number that fits.
-pub fn whole<T: TryFrom<u64>>(node: Node<'_>) -> Result<T, Complaint> {
-    let number = count(node)?;
-    number.try_into().map_err(|_| Complaint::new(node.span(), format!("{number} is out of range"), "too large"))
-}
-
-pub fn host_field(node: Node<'_>) -> Result<String, Complaint> {
-    parsed(node, "host", "a Host field: a name or address, with a port if need be", |written| {
-        Authority::parse(written.as_bytes(), Scheme::Http).map(|_| written.to_owned())
-    })
-}
-
-/// A text that `parse` understands.
-pub fn parsed<'a, T>(
-    node: Node<'a>,
-    what: &str,
-    form: &str,
-    parse: impl FnOnce(&'a str) -> Option<T>,
-) -> Result<T, Complaint> {
-    let written = text(node)?;
-    parse(written).ok_or_else(|| Complaint::new(node.span(), format!("`{written}` is no {what}"), form.to_owned()))
-}
-
-/// For [`parsed`]: a file or a folder, wherever it is.
-pub fn path(written: &str) -> Option<PathBuf> {
-    (!written.is_empty()).then(|| PathBuf::from(written))
-}
-
-/// One of a few words.
-pub fn choice<T: Copy>(node: Node<'_>, words: &[(&'static str, T)]) -> Result<T, Complaint> {
-    #[cfg(test)]
-    note(ReadForm::Words(words.iter().map(|(word, _)| *word).collect()));
-    let written = written(node)?;
-    words.iter().find(|(word, _)| *word == written).map(|&(_, value)| value).ok_or_else(|| {
-        let list: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        let complaint = Complaint::new(node.span(), format!("`{written}` is not among the choices"), "no such choice");
-        match nearest(written, words.iter().map(|(word, _)| *word)) {
-            Some(meant) => complaint.suggest(format!("did you mean \"{meant}\"?")),
-            None => complaint.suggest(format!("write {}", list.join(" or "))),
-        }
-    })
+/// A file that is read while the config is: it begins at the config's folder.
+pub fn file<'a>(node: Node<'a>, complaints: &Complaints) -> Result<PathBuf, Complaint> {
+    parsed(node, "file", "a path", path).map(|file| complaints.beside(file))
 }

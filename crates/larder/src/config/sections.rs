@@ -8,14 +8,17 @@ use proxy::settings::{
     ListenAddress, ListenMode, ListenerSettings, NamePattern, OriginSettings, PolicySettings, ResolverSettings,
     Settings,
 };
+use toml::de::DeValue;
 
 use super::choices::{EVICTIONS, LISTEN_MODES, LOG_FORMATS};
 use super::complaint::Complaint;
 use super::keys;
+use super::literal;
 use super::origin_balance;
 use super::route_words::{self, ForAll};
 use super::section::{
-    Node, Section, choice, count, duration, host_field, is_text, network, parsed, path, size, switch, text, whole,
+    Node, Section, choice, count, duration, host_field, is_table, kind, network, parsed, path, size, switch, text,
+    whole,
 };
 use crate::acme_plan::AcmeSettings;
 use crate::addresses::{meant_origin, parse_listen};
@@ -86,11 +89,15 @@ pub fn listeners(sections: Vec<Section<'_>>, acme: Option<&AcmeSettings>) -> Lis
 
 /// An address. What is only a port needs one of two, and says which.
 pub fn address_text<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
-    text(node).map_err(|complaint| match as_written(node) {
-        Ok(port) => {
-            complaint.suggest(format!("write \"127.0.0.1:{port}\" for this machine only, \"*:{port}\" for all"))
-        }
-        Err(_) => complaint,
+    text(node).map_err(|complaint| match node.get_ref() {
+        DeValue::Integer(port) => complaint.suggest(match port.as_str().parse::<u16>() {
+            Ok(port) => format!("write \"127.0.0.1:{port}\" for this machine only, \"*:{port}\" for all"),
+            Err(_) => {
+                "a port is 1 to 65535: write \"127.0.0.1:8080\" for this machine only, \"*:80\" for all".to_owned()
+            }
+        }),
+        DeValue::Array(items) if items.len() > 1 => complaint.suggest("write a [[listen]] for each address"),
+        _ => complaint,
     })
 }
 
@@ -107,14 +114,14 @@ fn listen_mode(section: &mut Section<'_>) -> Option<ListenMode> {
 
 /// `[origin.NAME]`
 pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
-    if let Some(node) = top.get("origin").filter(|node| is_text(node)) {
-        top.complaints().add(mere_address(node, "origin", "origin.site"));
+    if let Some(node) = top.get("origin").filter(|node| !is_table(node)) {
+        top.complaints().add(no_table_of_origins(node));
         return Vec::new();
     }
     let Some(all) = top.section("origin") else { return Vec::new() };
     let mut entries: Vec<_> = all.entries().collect();
     entries.sort_by_key(|(_, span, _)| span.start);
-    let read = |(name, _, node): (&str, _, _)| {
+    let read = |(name, span, node): (&str, _, Node<'_>)| {
         let label = format!("origin.{name}");
         // `[origin]` itself has the keys of one.
         let is_key = keys::at("origin.NAME").is_some_and(|section| section.key(name).is_some());
@@ -125,8 +132,13 @@ pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
             all.complaints().add(complaint);
             return None;
         }
-        if is_text(node) {
-            all.complaints().add(mere_address(node, &label, &label));
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            let complaint = Complaint::new(span, "an origin needs a name", "this is none").of_key("origin");
+            all.complaints().add(complaint.suggest("write [origin.site], or another name"));
+            return None;
+        }
+        if let Some(complaint) = no_origin(node, &label) {
+            all.complaints().add(complaint);
             return None;
         }
         origin(all.section_of(node, format!("[{label}]"))?, name)
@@ -134,12 +146,52 @@ pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
     entries.into_iter().filter_map(read).collect()
 }
 
+/// What stands in place of the table of all origins: `[[origin]]`, an address, or a list of addresses.
+fn no_table_of_origins(node: Node<'_>) -> Complaint {
+    let DeValue::Array(items) = node.get_ref() else { return mere_address(node, node, "origin", "origin.site") };
+    let Some(first) = items.iter().find_map(|item| match item.get_ref() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }) else {
+        return mere_address(node, items.first().unwrap_or(node), "origin", "origin.site");
+    };
+    // Some say the name as they would say it of a route.
+    let named = first.get("name").and_then(|name| match name.get_ref() {
+        DeValue::String(name) => Some(literal::key(name)),
+        _ => None,
+    });
+    let complaint = Complaint::new(node.span(), "an origin is no item of a list: it has a name", "[[origin]] has none");
+    complaint.of_key("origin").suggest(match named {
+        Some(name) => format!("write [origin.{name}] in place of [[origin]], and no `name` below it"),
+        None => "write [origin.site] in place of [[origin]], and another name for each other one".to_owned(),
+    })
+}
+
+/// What stands in place of the table of one origin.
+fn no_origin(node: Node<'_>, label: &str) -> Option<Complaint> {
+    match node.get_ref() {
+        DeValue::Table(_) => None,
+        DeValue::Array(items) if items.len() > 1 && items.iter().all(is_table) => {
+            let what = format!("there are several [[{label}]]");
+            let complaint = Complaint::new(node.span(), what, "one origin has all addresses that share its load");
+            Some(complaint.of_key("origin").suggest(format!("write [{label}] once, with urls = [\"URL\", \"URL\"]")))
+        }
+        DeValue::Array(items) if items.iter().any(is_table) => None,
+        DeValue::Array(items) => Some(mere_address(node, items.first().unwrap_or(node), label, label)),
+        _ => Some(mere_address(node, node, label, label)),
+    }
+}
+
 /// An address in place of the section that has it.
-fn mere_address(node: Node<'_>, label: &str, section: &str) -> Complaint {
-    let what = format!("[{label}] must be a table, but this is a string");
+fn mere_address(node: Node<'_>, address: Node<'_>, label: &str, section: &str) -> Complaint {
+    let what = format!("[{label}] must be a table, but this is {}", kind(node.get_ref()));
     let complaint = Complaint::new(node.span(), what, "a table of keys was expected").of_key("origin");
-    let written = text(node).unwrap_or("http://HOST:PORT");
-    let url = meant_origin(written).unwrap_or_else(|| written.to_owned());
+    let url = match address.get_ref() {
+        DeValue::String(written) => meant_origin(written),
+        DeValue::Integer(port) => meant_origin(port.as_str()),
+        _ => None,
+    };
+    let url = url.unwrap_or_else(|| "http://HOST:PORT".to_owned());
     complaint.suggest(format!("write [{section}] on a line of its own, and below it urls = [\"{url}\"]"))
 }
 
@@ -186,12 +238,8 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     Some(origin)
 }
 
-fn is_table(node: Node<'_>) -> bool {
-    matches!(node.get_ref(), toml::de::DeValue::Table(_))
-}
-
 fn is_empty_list(node: Node<'_>) -> bool {
-    matches!(node.get_ref(), toml::de::DeValue::Array(items) if items.is_empty())
+    matches!(node.get_ref(), DeValue::Array(items) if items.is_empty())
 }
 
 /// `[memory]`
@@ -268,9 +316,9 @@ pub fn policy(mut section: Section<'_>, plan: &mut Plan) -> ForAll {
 /// A parameter as it would stand behind `-p`.
 fn as_written<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
     match node.get_ref() {
-        toml::de::DeValue::Integer(number) => Ok(number.as_str()),
-        toml::de::DeValue::Float(number) => Ok(number.as_str()),
-        toml::de::DeValue::Boolean(on) => Ok(if *on { "on" } else { "off" }),
+        DeValue::Integer(number) => Ok(number.as_str()),
+        DeValue::Float(number) => Ok(number.as_str()),
+        DeValue::Boolean(on) => Ok(if *on { "on" } else { "off" }),
         _ => text(node),
     }
 }
@@ -346,7 +394,7 @@ fn addresses_of(node: Node<'_>, hosts: &Section<'_>) -> Vec<IpAddr> {
         address.map_err(|complaint| hosts.complaints().add(complaint)).ok()
     };
     match node.get_ref() {
-        toml::de::DeValue::Array(items) => items.iter().filter_map(read).collect(),
+        DeValue::Array(items) => items.iter().filter_map(read).collect(),
         _ => read(node).into_iter().collect(),
     }
 }

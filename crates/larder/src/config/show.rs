@@ -12,6 +12,7 @@ use super::file_table::FileTable;
 use super::flag_words::{FlagTable, FlagWords};
 use super::keys::{self, SECTIONS};
 use super::limits_section;
+use super::literal;
 use crate::quantities::{parse_duration, parse_size};
 
 /// A file, what flags say over it, and what came of both.
@@ -38,6 +39,8 @@ const DEFAULT: &str = "default";
 struct Block {
     header: String,
     lines: Vec<Line>,
+    /// It means something without a line, too: an item of a list that the file has.
+    is_item: bool,
 }
 
 struct Line {
@@ -56,7 +59,8 @@ impl Shown<'_> {
         let top = FileTable { values: &values, places: document.get_ref() };
         let sections = SECTIONS.iter().filter(|section| !section.path.ends_with(".tls"));
         let blocks = sections.flat_map(|section| self.blocks(section, top));
-        let drawn: Vec<String> = blocks.filter(|block| !block.lines.is_empty()).map(|block| block.draw()).collect();
+        let drawn: Vec<String> =
+            blocks.filter(|block| block.is_item || !block.lines.is_empty()).map(|block| block.draw()).collect();
         drawn.join("\n")
     }
 
@@ -79,7 +83,7 @@ impl Shown<'_> {
         if is_replaced {
             return blocks;
         }
-        let block = |header: String, table| self.block(section, header, table);
+        let block = |header: String, table| self.block(section, header, (table, top.table("policy")));
         match (section.is_list, inner) {
             (false, "") if first.is_empty() => blocks.push(block(String::new(), Some(top))),
             (false, "") => blocks.push(block(section.header(), top.table(first))),
@@ -90,7 +94,7 @@ impl Shown<'_> {
                 for (name, table) in
                     top.table(first).iter().flat_map(|all| all.keys().into_iter().map(|k| (k, all.table(k))))
                 {
-                    blocks.push(block(format!("[{first}.{}]", quoted(name)), table));
+                    blocks.push(block(format!("[{first}.{}]", literal::key(name)), table));
                 }
             }
             (true, _) => {
@@ -104,25 +108,30 @@ impl Shown<'_> {
     fn of_flag(&self, section: &SectionDefinition, table: &FlagTable) -> Block {
         let header = if section.is_list { section.header() } else { format!("[{}]", table.path) };
         let line = |(key, value): &(&'static str, String)| Line::new(key, value.clone(), table.flag);
-        Block { header, lines: table.keys.iter().map(line).collect() }
+        Block { header, lines: table.keys.iter().map(line).collect(), is_item: false }
     }
 
     /// Beside others it is no default.
     fn listener_by_default(&self, joins: bool) -> Option<Block> {
         let from = if joins { "there is something to stand in front of" } else { DEFAULT };
         let lines = vec![Line::new("address", self.listens_by_default.clone(), from)];
-        (joins || !self.changed_only).then(|| Block { header: "[[listen]]".to_owned(), lines })
+        (joins || !self.changed_only).then(|| Block { header: "[[listen]]".to_owned(), lines, is_item: false })
     }
 
-    /// What holds of one table, which the file may have or not.
-    fn block(&self, section: &SectionDefinition, header: String, table: Option<FileTable<'_>>) -> Block {
+    /// What holds of one table, which the file may have or not, as [policy].
+    fn block(
+        &self,
+        section: &SectionDefinition,
+        header: String,
+        (table, policy): (Option<FileTable<'_>>, Option<FileTable<'_>>),
+    ) -> Block {
         let is_said =
             |name: &str| table.is_some_and(|table| table.has(name)) || self.flags.of(section.path, name).is_some();
         // A section that cannot do without a key is not there without it.
         let lacks_key = |key: &KeyDefinition| key.is_required && key.without.is_none() && !is_said(key.name);
         let mut lines = Vec::new();
         if !section.is_one_of_groups && section.keys().any(lacks_key) {
-            return Block { header, lines };
+            return Block { header, lines, is_item: false };
         }
         for group in section.groups {
             let shows_defaults = self.shows_defaults(section, group, &is_said);
@@ -130,7 +139,8 @@ impl Shown<'_> {
                 keys::at(&format!("{}.{}", section.path, key.name)).is_none_or(|inner| !inner.is_list)
             };
             for key in group.keys.iter().filter(is_shown) {
-                lines.extend(self.line(section, key, table, shows_defaults));
+                let is_said_elsewhere = section.path == "route" && says_words_of_routes(key.name, table, policy);
+                lines.extend(self.line(section, key, table, (shows_defaults && !is_said_elsewhere, is_said_elsewhere)));
             }
         }
         // Varnish's parameters that mean nothing here.
@@ -138,7 +148,7 @@ impl Shown<'_> {
             let others = table.keys().into_iter().filter(|name| section.key(name).is_none());
             lines.extend(others.filter_map(|name| self.of_file(table, name)));
         }
-        Block { header, lines }
+        Block { header, lines, is_item: section.is_list && table.is_some() }
     }
 
     fn shows_defaults(&self, section: &SectionDefinition, group: &KeyGroup, is_said: &impl Fn(&str) -> bool) -> bool {
@@ -157,7 +167,7 @@ impl Shown<'_> {
         section: &SectionDefinition,
         key: &KeyDefinition,
         table: Option<FileTable<'_>>,
-        shows_default: bool,
+        (shows_default, is_said_elsewhere): (bool, bool),
     ) -> Option<Line> {
         let default = key.default.map(|literal| literal());
         let of_flag =
@@ -169,6 +179,7 @@ impl Shown<'_> {
         // Where it depends on others, saying it is another thing than leaving it out.
         let is_default = |line: &Line| {
             key.without.is_none()
+                && !is_said_elsewhere
                 && default.as_deref().is_some_and(|default| key.kind.says_the_same(default, &line.value))
         };
         let said = said.filter(|line| !self.changed_only || !is_default(line));
@@ -187,9 +198,16 @@ impl Shown<'_> {
     }
 }
 
+/// Has [policy], or the preset of a route, said something of its word? The default would take it back; and a preset is for all paths.
+fn says_words_of_routes(key: &str, route: Option<FileTable<'_>>, policy: Option<FileTable<'_>>) -> bool {
+    let has_preset = route.is_some_and(|route| route.has("preset"));
+    let is_said = has_preset || policy.is_some_and(|policy| policy.has(key));
+    is_said && keys::is_word_of_routes(key) || has_preset && key == "path"
+}
+
 impl Line {
     fn new(key: &str, value: String, from: &str) -> Line {
-        Line { key: quoted(key), value, from: from.to_owned(), is_comment: false }
+        Line { key: literal::key(key), value, from: from.to_owned(), is_comment: false }
     }
 }
 
@@ -205,12 +223,6 @@ impl Block {
         }
         out
     }
-}
-
-/// A key as TOML writes it.
-fn quoted(key: &str) -> String {
-    let is_bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
-    if is_bare { key.to_owned() } else { super::literal::text(key) }
 }
 
 impl ValueKind {

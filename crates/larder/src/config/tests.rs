@@ -3,6 +3,7 @@
 mod definition_tests;
 mod mistake_tests;
 mod sample_tests;
+mod value_tests;
 mod vcl_config_tests;
 
 use cache::{Admission, DiskFile};
@@ -454,10 +455,12 @@ larder.toml:7:8: error: `a.test:80` is no host
    |
  7 | host = "a.test:80"
    |        ^^^^^^^^^^^ a name without port, or *.NAME for every name below it
+   = help: write "a.test"
 larder.toml:8:8: error: `x` is no path
    |
  8 | path = "x"
    |        ^^^ begins with / and has no ?, # or space
+   = help: write "/x"
 "#,
     );
 }

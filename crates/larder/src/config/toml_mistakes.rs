@@ -42,7 +42,7 @@ fn complaint(text: &str, error: &Error) -> (Complaint, std::ops::Range<usize>) {
     if let Some(place) = list_header(text, from, error) {
         return (list_header_complaint(text, place.clone()), place);
     }
-    let complaint = match foreign_line(line, from) {
+    let complaint = match foreign_line(line, from).or_else(|| spoilt_header(line, from)) {
         Some(complaint) => complaint,
         // Its own message may have further lines ("expected …"), which belong at the caret.
         None => {
@@ -62,6 +62,22 @@ fn foreign_line(line: &str, from: usize) -> Option<Complaint> {
     let at = from + line.len() - written.len();
     let what = format!("`{word}` is a word of {}, and not written like this here", advice.program);
     Some(Complaint::new(at..at + word.len(), what, "another language").suggest(advice.write))
+}
+
+/// `[origin.my app]`: a name without quotes has no blanks, and none of most other characters.
+fn spoilt_header(line: &str, from: usize) -> Option<Complaint> {
+    let written = line.split('#').next()?.trim();
+    let brackets = if written.starts_with("[[") { 2 } else { 1 };
+    let name = written.strip_prefix(&"[["[..brackets])?.strip_suffix(&"]]"[..brackets])?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if name.contains(['"', '\'', '[', ']', '=']) || name.split('.').all(|part| part.trim().chars().all(is_plain)) {
+        return None;
+    }
+    let meant: Vec<String> = name.split('.').map(|part| part.trim().replace(|c| !is_plain(c), "-")).collect();
+    let at = from + (line.len() - line.trim_start().len());
+    let what = format!("`{written}` is no header: a name without quotes has letters, digits, - and _ alone");
+    let complaint = Complaint::new(at..at + written.len(), what, "another character in a name");
+    Some(complaint.suggest(format!("write {}{}{}", &"[["[..brackets], meant.join("."), &"]]"[..brackets])))
 }
 
 /// `[route]` beside others: the parser stumbles over the second of them, whichever has too few brackets.

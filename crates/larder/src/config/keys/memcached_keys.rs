@@ -136,7 +136,7 @@ pub const MEMCACHED: &[KeyDefinition] = &[
         V0_1,
         "ca",
         PATH,
-        "Who may sign their certificates: a file in PEM. A relative path begins where larder was started.",
+        "Who may sign their certificates: a file in PEM.",
     )
     .without("the system's authorities")
     .example("\"/etc/ssl/certs/ca-certificates.crt\""),

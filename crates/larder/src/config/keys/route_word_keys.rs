@@ -104,12 +104,12 @@ pub const WORDS: &[KeyDefinition] = &[
     key(V0_1, "response_headers", Table, "Fields of answers, whoever answers.")
         .without("they stay as they are")
         .example("{ set = { Cache-Control = \"no-cache\" }, add = { Link = \"</a.css>; rel=preload\" }, default = { X-Robots-Tag = \"none\" }, remove = [\"Server\"] }"),
-    key(V0_1, "security_headers", Switch, "Say X-Content-Type-Options, X-Frame-Options and Referrer-Policy, where an answer does not.")
+    key(V0_1, "security_headers", Switch, "Say X-Content-Type-Options, X-Frame-Options and Referrer-Policy, where an answer does not. false: none, whatever [policy] says.")
         .by_default(|| literal::switch(false)),
     key(V0_1, "cors", Either(&[Switch, Text("a site, as SCHEME://HOST"), Table]), "Let scripts of other sites read answers.")
         .without("as the origin says")
         .example("{ origins = [\"https://app.example\"], methods = [\"GET\", \"PUT\"], headers = [\"X-Token\"], expose = [\"X-Count\"], credentials = true, max_age = \"10m\" }"),
-    key(V0_1, "request_id", Either(&[Switch, Text("the name of a field")]), "Give each request a number: true for X-Request-Id, or another name. One from trusted_proxies stays.")
+    key(V0_1, "request_id", Either(&[Switch, Text("the name of a field")]), "Give each request a number: true for X-Request-Id, or another name. One from trusted_proxies stays. false: none, whatever [policy] says.")
         .by_default(|| literal::switch(false)),
     key(V0_1, "allow", List(&NETWORK), "Networks whose clients are answered; others get 403.").without("everybody is").example("[\"192.0.2.0/24\"]"),
     key(V0_1, "deny", List(&NETWORK), "Networks whose clients get 403, whoever is allowed.").by_default(|| literal::texts([])),
@@ -137,7 +137,7 @@ pub const WORDS: &[KeyDefinition] = &[
     key(V0_1, "request_body_max", SIZE, "A larger body of a request is refused (413), and one that does not say its length (411).")
         .without("limits.request_body_bytes_max holds")
         .example("\"10MiB\""),
-    key(V0_1, "maintenance", Either(&[Switch, Table]), "503 for everybody, or for all but some networks.")
+    key(V0_1, "maintenance", Either(&[Switch, Table]), "503 for everybody, or for all but some networks. false: the site is open, whatever [policy] says.")
         .without("the site is open")
         .example("{ body = \"Back at noon.\", type = \"text/plain\", retry_after = \"1h\", allow = [\"192.0.2.0/24\"] }"),
 ];

@@ -61,7 +61,7 @@ pub const LOG: &[KeyDefinition] = &[
         V0_1,
         "path",
         Text("a path, or \"-\" for standard output"),
-        "Where it is written. A relative path begins where larder was started. Without [log]: no access log.",
+        "Where it is written. Without [log]: no access log.",
     )
     .required("\"/var/log/larder/access.log\""),
     key(

@@ -106,7 +106,7 @@ fn one_mistake_is_one_message_at_its_line() {
     assert!(tried > 1_000, "{tried}");
 }
 
-fn says(text: &str, expect: &str) {
+pub(super) fn says(text: &str, expect: &str) {
     let complaints = read(text).err().unwrap_or_default();
     assert_eq!(complaints.len(), 1, "{text}: {complaints:?}");
     let drawn = FaultyFile { name: "larder.toml".to_owned(), text: text.to_owned(), complaints }.draw(false);
@@ -137,7 +137,7 @@ fn a_key_of_another_section_is_shown_the_way_home() {
     says("root = \"/srv\"\n", "`root` belongs in [[route]]");
     says("ttl = \"5m\"\n", "`ttl` belongs in [[route]], or for all routes in [policy]");
     says("origin = \"http://a\"\n", "write [origin.site] on a line of its own, and below it urls = [\"http://a\"]");
-    says("listen = \"*:80\"\n", "write [[listen]] on a line of its own, and below it address = \"127.0.0.1:8080\"");
+    says("listen = \"*:80\"\n", "write [[listen]] on a line of its own, and below it address = \"*:80\"");
     says("[memory]\nsize = \"1G\"\nnothing = 1\n", "the keys here are size, eviction\n");
     says("[policy]\nobject_bytes_max = \"1G\"\n", "`object_bytes_max` belongs in [limits]");
     says("[memory]\nworkers = 2\n", "`workers` belongs in the top level, above all sections");
@@ -169,7 +169,7 @@ fn words_of_other_programs_are_known() {
 }
 
 /// What is wrong, what is said of it, and what somebody has then who did literally that.
-fn leads(wrong: &str, hint: &str, followed: &str) {
+pub(super) fn leads(wrong: &str, hint: &str, followed: &str) {
     const SITE: &str = "[origin.a]\nurls = \"http://127.0.0.1:3000\"\n";
     let complaints = read(&format!("{wrong}{SITE}")).expect_err(wrong);
     let said =
@@ -204,8 +204,8 @@ fn what_is_said_leads_out_of_the_mistake() {
     leads(&route("request_headers = { X-Site = \"VALUE\" }"), set, &route(set));
     leads(
         "memory = \"512MiB\"\n",
-        "write [memory] on a line of its own, and below it size = \"256MiB\"",
-        "[memory]\nsize = \"256MiB\"\n",
+        "write [memory] on a line of its own, and below it size = \"512MiB\"",
+        "[memory]\nsize = \"512MiB\"\n",
     );
     leads(
         "log = \"/var/log/a\"\n",

@@ -181,6 +181,7 @@ fn shown(mut plan: Plan) -> String {
     plan.workers = Some(plan.workers_count());
     plan.admin.asked_for = false;
     plan.of_programs.clear();
+    plan.asks_for_connections = false;
     format!("{plan:?}")
 }
 
