@@ -263,6 +263,7 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
         heuristic_max_s: policy.heuristic_max.as_secs(),
         honour_client_cache_control: policy.honour_client_cache_control,
         share_set_cookie: policy.share_set_cookie,
+        share_by_max_age: policy.share_by_max_age,
         is_surrogate: true,
         surrogate_device: Some(site.settings.server_name.clone()),
         grant: Grant::default(),

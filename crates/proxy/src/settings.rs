@@ -488,6 +488,8 @@ pub struct PolicySettings {
     pub honour_client_cache_control: bool,
     /// Give a stored Set-Cookie to everybody (RFC 9111 §7.3 permits it). Off: only the first requester gets it.
     pub share_set_cookie: bool,
+    /// Take max-age for a word that others may have what sets a cookie or was asked for with credentials.
+    pub share_by_max_age: bool,
     /// Query parameters and cookies by which visits are counted, known by name, make no difference where something is only read. `None`: where no
     /// program decides.
     pub ignore_tracking: Option<bool>,
@@ -506,6 +508,7 @@ impl Default for PolicySettings {
             purge_from: Network::LOOPBACK.to_vec(),
             honour_client_cache_control: true,
             share_set_cookie: false,
+            share_by_max_age: true,
             ignore_tracking: None,
             heuristic_percent: 10,
             heuristic_max: Duration::from_secs(24 * 3600),

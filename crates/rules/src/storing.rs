@@ -43,6 +43,9 @@ pub struct StoreDefaults {
     pub honour_client_cache_control: bool,
     /// On: a stored Set-Cookie is given to everybody (RFC 9111 §7.3 permits it). Off: it is not stored.
     pub share_set_cookie: bool,
+    /// Off: of what sets a cookie, or was asked for with credentials, `max-age` and Expires say how long its own client may keep it, and not
+    /// that others may have it.
+    pub share_by_max_age: bool,
     /// We work for the origin: what it says to CDNs and surrogates is said to us.
     pub is_surrogate: bool,
     /// The token we announce in Surrogate-Capability, if we do.
@@ -58,6 +61,7 @@ impl Default for StoreDefaults {
             heuristic_max_s: 86_400,
             honour_client_cache_control: true,
             share_set_cookie: false,
+            share_by_max_age: true,
             is_surrogate: true,
             surrogate_device: None,
             grant: Grant::default(),
@@ -261,6 +265,10 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> J
     let never_stale = directives.must_revalidate || directives.proxy_revalidate || directives.no_cache == Scope::Whole;
     // What is to be asked for each time says by its lifetime nothing of who may have it.
     let says_lifetime = |said_s: Option<u64>| directives.no_cache != Scope::Whole && said_s.is_some_and(|s| s > 0);
+    let names_caches = policy.source != Source::CacheControl || directives.s_maxage_s.is_some();
+    let is_said_of_others = names_caches || exchange.defaults.share_by_max_age;
+    let origin_says_shared = directives.public || is_said_of_others && says_lifetime(origin_said_s);
+    let operator_says_shared = origin_said_s.is_none() && says_lifetime(said_s);
     let while_revalidate_s = directives.stale_while_revalidate_s.or(grant.stale_while_revalidate_s);
     let if_error_s = directives.stale_if_error_s.or(grant.stale_if_error_s);
     let facts = Facts {
@@ -272,10 +280,9 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> J
         date,
         must_revalidate: directives.forbids_stale(),
         always_validate: directives.no_cache == Scope::Whole,
-        says_shared: directives.public || says_lifetime(said_s),
+        says_shared: origin_says_shared || operator_says_shared,
         immutable: directives.immutable,
     };
-    let origin_says_shared = directives.public || says_lifetime(origin_said_s);
     let (said_lifetime, origin_said_lifetime) = (said_s.is_some(), origin_said_s.is_some());
     Judged { facts, said_lifetime, origin_said_lifetime, origin_says_shared }
 }

@@ -334,6 +334,9 @@ fn builtin_policy(mut section: Section<'_>, policy: &mut PolicySettings) -> Vec<
     if let Some(on) = section.read("share_set_cookie", switch) {
         policy.share_set_cookie = on;
     }
+    if let Some(on) = section.read("share_by_max_age", switch) {
+        policy.share_by_max_age = on;
+    }
     policy.ignore_tracking = section.read("ignore_tracking", switch);
     let ignored = route_words::names(&mut section, "ignore_query", "query parameter").unwrap_or_default();
     if let Some(percent) = section.read("heuristic_percent", |node| {

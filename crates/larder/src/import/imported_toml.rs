@@ -9,11 +9,15 @@ use crate::import::nginx_order::Matcher;
 use crate::import::nginx_routes::literal;
 use crate::import::nginx_upstream::Origins;
 
-/// [policy] where another server stored nothing: only what its origin calls fresh is stored. By a page's age alone nobody can tell that it is for
-/// everybody.
-pub const STORED_BY_WORD_ALONE: [&str; 2] = [
+/// [policy] of what was imported: only what its origin calls fresh is stored. By a page's age alone nobody can tell that it is for everybody.
+/// And where nothing was stored, or nothing that sets a cookie, nobody has ever seen that `private` is missing beside a `max-age` of somebody's
+/// own page.
+pub const STORED_BY_WORD_ALONE: [&str; 5] = [
     "# What says nothing of how long it is fresh was not stored before. Without this line it lives for a tenth of its age.",
     "heuristic_percent = 0",
+    "# And max-age said to browsers how long they may keep a page of their own. What sets a cookie, or was asked for with one, is stored",
+    "# where public, s-maxage or a field for CDNs says that others may have it.",
+    "share_by_max_age = false",
 ];
 
 /// The larder.toml that is being made.

@@ -58,6 +58,26 @@ fn what_was_asked_with_a_cookie_is_shared_only_where_the_answer_says_so() {
     assert_eq!(asked_of_two(&["Cache-Control: public, max-age=9"], &["Cookie: a=b"]), 1);
 }
 
+/// Where max-age is meant for browsers alone.
+#[test]
+fn max_age_says_nothing_of_others_where_it_is_not_to() {
+    let asked = |lines: &[&str], request: &[&str]| {
+        let story = Story::with(|settings| settings.policy.share_by_max_age = false);
+        story.origin([answer(200, lines, "page")]);
+        let first = story.get("/", request).asked().len();
+        first + story.get("/", &[]).asked().len()
+    };
+    let expires = "Expires: Thu, 01 Jan 2026 12:01:00 GMT";
+    for own in [&["Cache-Control: max-age=9", "Set-Cookie: a=b"][..], &[expires, "Set-Cookie: a=b"]] {
+        assert_eq!(asked(own, &[]), 2, "{own:?}");
+    }
+    assert_eq!(asked(&["Cache-Control: max-age=9"], &["Cookie: a=b"]), 2);
+    assert_eq!(asked(&["Cache-Control: max-age=9"], &[]), 1);
+    for shared in ["Cache-Control: public, max-age=9", "Cache-Control: s-maxage=9", "CDN-Cache-Control: max-age=9"] {
+        assert_eq!(asked(&[shared, "Set-Cookie: a=b"], &["Cookie: a=b"]), 1, "{shared}");
+    }
+}
+
 #[test]
 fn what_credentials_brought_is_for_others_only_where_its_origin_says_so() {
     let asked = |lines: &str| {

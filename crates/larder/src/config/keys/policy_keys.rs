@@ -36,6 +36,14 @@ pub const BUILTIN: &[KeyDefinition] = &[
     .by_default(|| literal::switch(policy().share_set_cookie)),
     key(
         V0_1,
+        "share_by_max_age",
+        Switch,
+        "What sets a cookie, or was asked for with credentials, is stored where max-age or Expires says how long. false: only where public, \
+         s-maxage or a field for CDNs does.",
+    )
+    .by_default(|| literal::switch(policy().share_by_max_age)),
+    key(
+        V0_1,
         "ignore_query",
         List(&Text("a parameter's name, which may end in *")),
         "Query parameters that make no difference: they are taken out of the cache key and of the request to the origin. A * at the end \
