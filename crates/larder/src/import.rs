@@ -81,6 +81,8 @@ mod nginx_upstream;
 mod path_tests;
 mod request_cells;
 mod squid_access;
+mod shown_directive;
+mod shown_word;
 mod squid_conf;
 mod squid_peers;
 mod squid_words;

@@ -323,6 +323,7 @@ impl CaddyListens {
         }
         if site.is_secure() {
             self.only_newest |= site.only_newest;
+            findings.speak_tls();
             self.take_certificate(head, site, findings);
         }
         true

@@ -1,7 +1,7 @@
 //! A backend of HAProxy's as an `[origin.NAME]`: whom it asks, by which rule, how it looks whether they are well, and how long it
 //! waits.
 
-use crate::import::haproxy_conf::{HaproxySection, said};
+use crate::import::haproxy_conf::HaproxySection;
 use crate::import::haproxy_servers::{BackendServers, CertificateFolders};
 use crate::import::haproxy_times::quoted_time;
 use crate::import::import_findings::{Findings, quoted};
@@ -64,7 +64,7 @@ fn balance_lines(backend: &HaproxySection, findings: &mut Findings) -> Vec<Strin
         _ => match inside("hdr").or(inside("req.hdr")) {
             Some(name) => hash(&format!("header:{name}")),
             None => {
-                findings.leave(&said(line), "servers take turns: larder has no such key");
+                findings.leave(line, "servers take turns: larder has no such key");
                 Vec::new()
             }
         },
@@ -73,15 +73,14 @@ fn balance_lines(backend: &HaproxySection, findings: &mut Findings) -> Vec<Strin
 
 fn sticky_line(backend: &HaproxySection, findings: &mut Findings) -> Option<String> {
     for line in backend.lines.iter().filter(|line| line.name == "stick" || line.name == "persist") {
-        findings
-            .leave(&said(line), "a client comes back to its server by a cookie (sticky_cookie) or a hash (balance)");
+        findings.leave(line, "a client comes back to its server by a cookie (sticky_cookie) or a hash (balance)");
     }
     let line = last(backend, "cookie")?;
     if !line.arguments.iter().any(|word| word == "insert") {
-        findings.leave(&said(line), "a cookie of the application's own says nothing to larder: see sticky_cookie");
+        findings.leave(line, "a cookie of the application's own says nothing to larder: see sticky_cookie");
         return None;
     }
-    findings.note(&said(line), "larder's own cookie of this name: clients are told a server anew");
+    findings.note(line, "larder's own cookie of this name: clients are told a server anew");
     Some(format!("sticky_cookie = {}", quoted(line.argument(0))))
 }
 
@@ -102,11 +101,11 @@ fn waiting_lines(backend: &HaproxySection, findings: &mut Findings) -> Vec<Strin
     if let Some(line) = last(backend, "retries") {
         match line.argument(0).parse::<u32>() {
             Ok(retries) => lines.push(format!("retries = {}", retries.min(ORIGIN_RETRIES_MAX))),
-            Err(_) => findings.leave(&said(line), "no number"),
+            Err(_) => findings.leave(line, "no number"),
         }
     }
     if let Some(line) = last(backend, "retry-on") {
-        findings.leave(&said(line), "larder asks another server when one cannot be connected to: see retry_on");
+        findings.leave(line, "larder asks another server when one cannot be connected to: see retry_on");
     }
     lines
 }
@@ -148,13 +147,13 @@ fn probe_line(backend: &HaproxySection, servers: &BackendServers, findings: &mut
             }
             "expect" => match (line.argument(1) == "status").then(|| statuses(line.argument(2))).flatten() {
                 Some(statuses) => expected = statuses,
-                None => findings.leave(&said(line), "a check is good by its status alone (probe.expected)"),
+                None => findings.leave(line, "a check is good by its status alone (probe.expected)"),
             },
-            "disable-on-404" | "send-state" => findings.leave(&said(line), "larder's probes do not say so"),
-            _ => findings.leave(&said(line), "larder's probe is one GET"),
+            "disable-on-404" | "send-state" => findings.leave(line, "larder's probes do not say so"),
+            _ => findings.leave(line, "larder's probe is one GET"),
         }
     }
-    findings.note(&said(check), "asked with GET, over a connection of its own");
+    findings.note(check, "asked with GET, over a connection of its own");
     let (rise, fall) = (servers.rise.unwrap_or(RISE_USUAL).max(1), servers.fall.unwrap_or(FALL_USUAL).max(1));
     let window = (rise + fall - 1).min(64);
     let mut keys = vec![format!("path = {}", quoted(&path))];

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::bounded_file;
-use crate::import::haproxy_conf::said;
 use crate::import::haproxy_servers::CertificateFolders;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
@@ -49,7 +48,7 @@ impl BoundAddresses {
             match listen_address(address) {
                 Some(address) => bound.addresses.push(address),
                 None => {
-                    findings.leave(&said(line), "nobody listens: larder listens at IP:PORT, *:PORT or unix:/PATH");
+                    findings.leave(line, "nobody listens: larder listens at IP:PORT, *:PORT or unix:/PATH");
                     return None;
                 }
             }
@@ -65,7 +64,7 @@ impl BoundAddresses {
                 "crt" => certificates.extend(certificates_at(&folders.certificates.join(words.next()?))),
                 "crt-list" => match listed_certificates(&folders.certificates.join(words.next()?), folders) {
                     Some(listed) => certificates.extend(listed),
-                    None => findings.leave(&said(line), "a list with options of its own, or none that is here"),
+                    None => findings.leave(line, "a list with options of its own, or none that is here"),
                 },
                 "accept-proxy" => bound.lines.push("proxy_protocol = true".to_owned()),
                 "alpn" | "npn" if !words.next()?.split(',').any(|name| name == "h2") => {
@@ -79,12 +78,12 @@ impl BoundAddresses {
                 "ca-file" => tls.push(format!("client_ca = {}", shown(&folders.authorities.join(words.next()?)))),
                 "verify" => verifies = words.next(),
                 "crl-file" | "interface" | "namespace" | "v6only" | "crt-ignore-err" | "ca-ignore-err" => {
-                    findings.leave(&said(line), "nobody listens: larder has no word for who is kept out so");
+                    findings.leave(line, "nobody listens: larder has no word for who is kept out so");
                     return None;
                 }
                 "ca-verify-file" | "tls-ticket-keys" | "mode" | "uid" | "gid" | "user" | "group" => {
                     words.next();
-                    findings.leave(&said(line), "a word of this listener that larder has not");
+                    findings.leave(line, "a word of this listener that larder has not");
                 }
                 word if NEEDS_NO_VALUE.contains(&word) => drop(words.next()),
                 _ => {}
@@ -103,14 +102,13 @@ impl BoundAddresses {
         if !self.is_secure {
             return Some(self);
         }
+        findings.speak_tls();
         certificates.dedup();
         let is_here = |path: &PathBuf| std::fs::File::open(path).is_ok();
         certificates.retain(|(certificate, key)| is_here(certificate) && key.as_ref().is_none_or(is_here));
         if certificates.is_empty() || certificates.len() > CERTIFICATES_MAX {
-            findings.leave(
-                &said(line),
-                "nobody listens: its certificates are not here: write tls = { cert, key } of [[listen]]",
-            );
+            findings
+                .leave(line, "nobody listens: its certificates are not here: write tls = { cert, key } of [[listen]]");
             return None;
         }
         let has_authority = tls.iter().any(|key| key.starts_with("client_ca"));
@@ -119,7 +117,7 @@ impl BoundAddresses {
             Some("optional") if has_authority => tls.push("client_cert = \"optional\"".to_owned()),
             Some("none") | None => tls.retain(|key| !key.starts_with("client_ca")),
             Some(_) => {
-                findings.leave(&said(line), "nobody listens: no ca-file says whose certificates clients must show");
+                findings.leave(line, "nobody listens: no ca-file says whose certificates clients must show");
                 return None;
             }
         }

@@ -31,7 +31,6 @@ const OTHER_SECTIONS: [&str; 13] = [
 ];
 
 /// What stands in the place of a value that may be a secret.
-const HIDDEN: &str = "…";
 
 /// A section with its lines; those of its `defaults` come first.
 #[derive(Clone, Debug)]
@@ -194,32 +193,6 @@ fn push_escaped(letters: &mut std::str::Chars<'_>, quote: Option<char>, word: &m
     Ok(())
 }
 
-/// A line as it may be said: values of fields, passwords and what is compared with them are left out.
-pub fn said(line: &Directive) -> Directive {
-    let mut said = line.clone();
-    let is = |at: usize, name: &str| line.argument(at) == name;
-    let from = match line.name.as_str() {
-        "http-request" | "http-response" | "http-after-response" => {
-            is_of_fields(line.argument(0)).then_some(2).or((is(0, "return") || is(0, "redirect")).then_some(1))
-        }
-        "acl" => Some(2),
-        "stats" if is(0, "auth") => Some(1),
-        "user" => Some(1),
-        "server" | "http-check" => Some(2),
-        _ => None,
-    };
-    // Conditions in braces compare with values, too.
-    let braces = line.arguments.iter().position(|word| word.ends_with('{')).map(|at| at + 2);
-    if let Some(at) = from.into_iter().chain(braces).min().filter(|at| *at < said.arguments.len()) {
-        said.arguments.splice(at.., [HIDDEN.to_owned()]);
-    }
-    said
-}
-
-fn is_of_fields(action: &str) -> bool {
-    action.ends_with("-header") || action.ends_with("-value") || action.starts_with("set-var")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,24 +269,6 @@ mod tests {
         }
         for text in ["backend default {\n .host = \"a\"; }\n", "server {\n listen 80;\n}\n", "http_port 80\n"] {
             assert!(!is_haproxy(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn no_secret_is_said() {
-        for (line, expect) in [
-            ("http-request set-header Authorization secret", "http-request set-header Authorization …"),
-            ("http-request deny if { hdr(x-key) secret }", "http-request deny if { hdr(x-key) …"),
-            ("acl known hdr(x-key) secret", "acl known hdr(x-key) …"),
-            ("stats auth a:secret", "stats auth …"),
-            ("user ann insecure-password secret", "user ann …"),
-            ("default_backend app", "default_backend app"),
-        ] {
-            let mut words = line.split(' ').map(str::to_owned);
-            let place = Place { file: "f".into(), line: 1 };
-            let name = words.next().unwrap();
-            let line = Directive { name, arguments: words.collect(), block: None, place };
-            assert_eq!(said(&line).text(), expect);
         }
     }
 }

@@ -6,7 +6,6 @@
 use crate::config::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_conditions::{self, Met, NamedTests, RuleCondition};
-use crate::import::haproxy_conf::said;
 use crate::import::haproxy_keywords;
 use crate::import::haproxy_redirects;
 use crate::import::haproxy_texts::{plain, template};
@@ -183,7 +182,7 @@ impl ProxyRules<'_> {
                 continue;
             }
             if value.is_none() {
-                self.findings.leave(&said(line), "taken out: larder has no name for the address that a client came to");
+                self.findings.leave(line, "taken out: larder has no name for the address that a client came to");
             }
             for branch in self.branches.iter_mut().filter(|_| may_be_set_in_requests(name)) {
                 match value {
@@ -209,7 +208,7 @@ impl ProxyRules<'_> {
     fn close_by_unknown(&mut self) {
         let lines = self.lines;
         for line in lines.iter().filter(|line| !haproxy_keywords::is_known(line)) {
-            self.findings.leave(&said(line), "closed: larder does not know what this does");
+            self.findings.leave(line, "closed: larder does not know what this does");
             self.branches.iter_mut().for_each(|branch| branch.close(line));
         }
     }
@@ -220,7 +219,7 @@ impl ProxyRules<'_> {
             let (words, condition) = self.divided(&line.arguments);
             let name = words.first().filter(|name| !name.contains('%')).cloned();
             if name.is_none() {
-                self.findings.leave(&said(line), "closed: who answers is looked up while it runs");
+                self.findings.leave(line, "closed: who answers is looked up while it runs");
             }
             self.divide(line, &condition, |branch, is_sure| match (&name, is_sure) {
                 (Some(name), true) => branch.end(RuleEnding::Backend(name.clone()), line),
@@ -238,7 +237,7 @@ impl ProxyRules<'_> {
     pub fn use_servers(&mut self) -> Result<(), String> {
         for line in self.lines.iter().filter(|line| line.name == "use-server") {
             let (_, condition) = self.divided(&line.arguments);
-            self.findings.leave(&said(line), "closed: an origin asks any of its servers");
+            self.findings.leave(line, "closed: an origin asks any of its servers");
             self.divide(line, &condition, |branch, _| branch.close(line))?;
         }
         Ok(())
@@ -268,7 +267,7 @@ impl ProxyRules<'_> {
                     say(&mut part, met == Met::Yes);
                 }
                 if met == Met::Unknown {
-                    self.findings.leave(&said(line), CLOSED_BY_CONDITION);
+                    self.findings.leave(line, CLOSED_BY_CONDITION);
                 }
                 divided.push(part);
             }
@@ -302,9 +301,13 @@ impl ProxyRules<'_> {
             let (path, query) =
                 line.argument(0).split_once('?').map_or((line.argument(0), None), |(path, query)| (path, Some(query)));
             let ending = match query {
-                None => RuleEnding::Answered(vec![ALIVE.to_owned()]),
+                None => {
+                    self.findings
+                        .note(line, "answered with any query, too, which HAProxy hands on: routes do not ask for one");
+                    RuleEnding::Answered(vec![ALIVE.to_owned()])
+                }
                 Some(_) => {
-                    self.findings.leave(&said(line), "closed, with any query: routes do not ask for one");
+                    self.findings.leave(line, "closed, with any query: routes do not ask for one");
                     RuleEnding::Closed(FORBIDDEN)
                 }
             };
@@ -317,7 +320,7 @@ impl ProxyRules<'_> {
             ("enable", _) if !has_uri => "/haproxy",
             _ => return Ok(()),
         };
-        self.findings.leave(&said(line), "closed: larder's own pages are at the admin address ([admin])");
+        self.findings.leave(line, "closed: larder's own pages are at the admin address ([admin])");
         self.first_end_those(&Asks::Path(PathTest::beginning(beginning)), &RuleEnding::Closed(FORBIDDEN), line);
         Ok(())
     }
@@ -353,7 +356,7 @@ impl ProxyRules<'_> {
             "redirect" | "return" => {
                 let answer = haproxy_redirects::answer(&words);
                 if answer.is_none() {
-                    self.findings.leave(&said(line), "closed: larder does not answer so");
+                    self.findings.leave(line, "closed: larder does not answer so");
                 }
                 let says_changed = |branch: &RuleBranch| match &answer {
                     Some(RuleEnding::Answered(lines)) => lines.iter().any(|text| branch.says_changed(text)),
@@ -369,7 +372,7 @@ impl ProxyRules<'_> {
                     }
                 })?;
                 if is_changed {
-                    self.findings.leave(&said(line), "closed: it says what another rule has changed before");
+                    self.findings.leave(line, "closed: it says what another rule has changed before");
                 }
                 Ok(())
             }
@@ -378,7 +381,7 @@ impl ProxyRules<'_> {
             }
             "set-path" | "replace-path" => self.path(line, &words, &condition),
             "normalize-uri" => {
-                self.findings.leave(&said(line), "closed: paths in another spelling than they are meant");
+                self.findings.leave(line, "closed: paths in another spelling than they are meant");
                 let otherwise = Asks::Path(PathTest::matching(SPELLED_OTHERWISE));
                 self.first_end_those(&otherwise, &RuleEnding::Closed(FORBIDDEN), line);
                 Ok(())
@@ -399,10 +402,10 @@ impl ProxyRules<'_> {
                 .iter()
                 .any(|start| name.starts_with(start))
         {
-            self.findings.note(&said(line), "of use to other rules alone, which say where they are closed without it");
+            self.findings.note(line, "of use to other rules alone, which say where they are closed without it");
             return Ok(());
         }
-        self.findings.leave(&said(line), CLOSED_BY_ACTION);
+        self.findings.leave(line, CLOSED_BY_ACTION);
         self.divide(line, condition, |branch, _| branch.close(line))
     }
 
@@ -411,14 +414,13 @@ impl ProxyRules<'_> {
         let (action, name) = (words[0].as_str(), words.get(1).cloned().unwrap_or_default());
         let value = template(words.get(2).map(String::as_str).unwrap_or_default());
         if SENT_BY_US.contains(&name.to_lowercase().as_str()) {
-            self.findings
-                .note(&said(line), "larder tells origins who asks by itself, and passes on no client's word on it");
+            self.findings.note(line, "larder tells origins who asks by itself, and passes on no client's word on it");
             return Ok(());
         }
         if name.eq_ignore_ascii_case("host") {
             let host = value.filter(|value| action == "set-header" && !value.contains('$'));
             if host.is_none() {
-                self.findings.leave(&said(line), "closed: the Host of an origin is one name, or the client's");
+                self.findings.leave(line, "closed: the Host of an origin is one name, or the client's");
             }
             return self.divide(line, condition, |branch, is_sure| match (&host, is_sure) {
                 (Some(host), true) => branch.host = Some(host.clone()),
@@ -430,11 +432,11 @@ impl ProxyRules<'_> {
         let pattern = if by_beginning { format!("{name}*") } else { name.clone() };
         let is_plain = action != "del-header" || words.len() == 2 || by_beginning;
         if !may_be_set_in_requests(&name) {
-            self.findings.leave(&said(line), "a field that larder writes by itself, or hands on as it is");
+            self.findings.leave(line, "a field that larder writes by itself, or hands on as it is");
             return Ok(());
         }
         if !is_plain {
-            self.findings.leave(&said(line), CLOSED_BY_ACTION);
+            self.findings.leave(line, CLOSED_BY_ACTION);
             return self.divide(line, condition, |branch, _| branch.close(line));
         }
         let mut is_taken_out = action.starts_with("replace-");
@@ -452,7 +454,7 @@ impl ProxyRules<'_> {
             }
         })?;
         if is_taken_out {
-            self.findings.leave(&said(line), "taken out: a value that larder's fields cannot have");
+            self.findings.leave(line, "taken out: a value that larder's fields cannot have");
         }
         Ok(())
     }
@@ -467,7 +469,7 @@ impl ProxyRules<'_> {
         let is_regex = |regex: &String| proxy::settings::PathPattern::new(regex).is_ok();
         let target = target.filter(|target| !target.contains('?') && regex.as_ref().is_none_or(is_regex));
         if target.is_none() {
-            self.findings.leave(&said(line), "closed: a path that an origin of larder's cannot be asked for");
+            self.findings.leave(line, "closed: a path that an origin of larder's cannot be asked for");
         }
         let mut unmatched = Vec::new();
         self.divide(line, condition, |branch, is_sure| {
@@ -523,7 +525,7 @@ impl ProxyRules<'_> {
                         edits.add(word(1), value)
                     }
                     if line.name == "http-response" {
-                        self.findings.note(&said(line), "said in errors and redirects of larder's own, too");
+                        self.findings.note(line, "said in errors and redirects of larder's own, too");
                     }
                 }
                 ("del-header", is_for_all)
@@ -532,37 +534,35 @@ impl ProxyRules<'_> {
                     let end = if words.len() == 2 { "" } else { "*" };
                     edits.remove(&format!("{}{end}", word(1)));
                     if is_for_all.is_none() {
-                        self.findings
-                            .leave(&said(line), "taken out of all answers: routes cannot tell which it is about");
+                        self.findings.leave(line, "taken out of all answers: routes cannot tell which it is about");
                     }
                 }
                 ("replace-header" | "replace-value", _) | ("set-header", Some(true))
                     if may_be_set_in_answers(word(1)) && !is_of_caches =>
                 {
                     edits.remove(word(1));
-                    self.findings.leave(&said(line), "taken out of all answers: a value that routes cannot say");
+                    self.findings.leave(line, "taken out of all answers: a value that routes cannot say");
                 }
                 ("cache-store", is_for_all) => {
                     let is_kept =
                         |branch: &RuleBranch| is_for_all == Some(true) && branch.cache.as_deref() == Some(word(1));
                     self.branches.iter_mut().for_each(|branch| branch.is_kept |= is_kept(branch));
                     if is_for_all.is_none() {
-                        self.findings
-                            .leave(&said(line), "nothing is stored: routes cannot tell which answers it is about");
+                        self.findings.leave(line, "nothing is stored: routes cannot tell which answers it is about");
                     }
                 }
                 ("del-header", _) => {
-                    self.findings.leave(&said(line), CLOSED_BY_ACTION);
+                    self.findings.leave(line, CLOSED_BY_ACTION);
                     closing = Some(line);
                 }
                 ("allow" | "capture" | "set-log-level" | "set-nice" | "set-mark" | "set-tos", _) => {}
                 ("set-header" | "add-header" | "replace-header" | "replace-value" | "set-status", _) => {
-                    self.findings.leave(&said(line), "a field or status of answers that routes cannot say");
+                    self.findings.leave(line, "a field or status of answers that routes cannot say");
                 }
                 (word, _) if word.starts_with("set-var") || word.starts_with("track-sc") || word.starts_with("sc-") => {
                 }
                 _ => {
-                    self.findings.leave(&said(line), CLOSED_BY_ACTION);
+                    self.findings.leave(line, CLOSED_BY_ACTION);
                     closing = Some(line);
                 }
             }

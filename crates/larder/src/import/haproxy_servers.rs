@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::addresses::parse_origin;
-use crate::import::haproxy_conf::said;
 use crate::import::haproxy_times::quoted_time;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
@@ -116,7 +115,7 @@ impl BackendServers {
                 "server" => 1,
                 "server-template" => 2,
                 "dispatch" | "transparent" => {
-                    findings.leave(&said(line), "closed: larder asks servers that are named");
+                    findings.leave(line, "closed: larder asks servers that are named");
                     return None;
                 }
                 _ => continue,
@@ -125,7 +124,7 @@ impl BackendServers {
                 usual.iter().chain(line.arguments.get(at + 1..).unwrap_or_default()).cloned().collect();
             let own = servers.words(line, &words, folders, findings)?;
             if own.is_off {
-                findings.note(&said(line), "it is disabled, and left out");
+                findings.note(line, "it is disabled, and left out");
                 continue;
             }
             servers.add(line, line.argument(at), own, findings)?;
@@ -165,17 +164,16 @@ impl BackendServers {
                         own.tls.push(format!("name = {}", quoted(name)));
                     }
                     Some(_) => {}
-                    None => findings
-                        .leave(&said(line), "servers are told the name of their URL (tls.name), not the client's"),
+                    None => findings.leave(line, "servers are told the name of their URL (tls.name), not the client's"),
                 },
                 "alpn" | "proto" => own.is_h2 |= words.next()?.split(',').any(|name| name == "h2"),
                 word if CLOSE.contains(&word) => {
-                    findings.leave(&said(line), "closed: larder does not speak so to servers");
+                    findings.leave(line, "closed: larder does not speak so to servers");
                     return None;
                 }
                 word if NEEDS_NO_VALUE.contains(&word) => drop(words.next()),
                 word if NEEDS_NOTHING.contains(&word) || word.starts_with("no-") => {}
-                _ => findings.leave(&said(line), "a word of this server that larder has not"),
+                _ => findings.leave(line, "a word of this server that larder has not"),
             }
         }
         Some(own)
@@ -189,12 +187,12 @@ impl BackendServers {
         };
         let url = server_url(address, scheme).filter(|url| parse_origin(url).is_ok());
         let Some(url) = url.filter(|url| !(url.starts_with("unix:") && (own.is_tls || own.is_h2))) else {
-            findings.leave(&said(line), "closed: larder asks HOST:PORT or a socket of a path, with a port");
+            findings.leave(line, "closed: larder asks HOST:PORT or a socket of a path, with a port");
             return None;
         };
         let tls = own.is_tls.then(|| own.tls.clone());
         if !self.urls.is_empty() && (tls.clone().unwrap_or_default() != self.tls.clone().unwrap_or_default()) {
-            findings.leave(&said(line), "closed: servers of an origin are known by one tls = { … }");
+            findings.leave(line, "closed: servers of an origin are known by one tls = { … }");
             return None;
         }
         self.tls = self.tls.take().or(tls);
@@ -206,7 +204,7 @@ impl BackendServers {
             _ => 1,
         };
         if count > 1 {
-            findings.note(&said(line), "larder asks all addresses of a name by itself");
+            findings.note(line, "larder asks all addresses of a name by itself");
         }
         self.urls.push(match own.is_backup {
             true => format!("{url} backup"),

@@ -12,7 +12,7 @@ use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_backends;
 use crate::import::haproxy_binds::BoundAddresses;
 use crate::import::haproxy_conditions::named_tests;
-use crate::import::haproxy_conf::{self, HaproxySection, said};
+use crate::import::haproxy_conf::{self, HaproxySection};
 use crate::import::haproxy_keywords::{self, ProxyKeyword};
 use crate::import::haproxy_proxies::ProxyAnswers;
 use crate::import::haproxy_rates::RatesTracked;
@@ -103,9 +103,9 @@ impl HaproxyImport {
             "crt-base" => self.folders.certificates = folder(&self.folders.certificates),
             "ca-base" => self.folders.authorities = folder(&self.folders.authorities),
             _ if haproxy_keywords::is_of_the_process(line) => {
-                self.findings.note(&said(line), "how HAProxy runs and logs: larder has flags, [log] and [admin]");
+                self.findings.note(line, "how HAProxy runs and logs: larder has flags, [log] and [admin]");
             }
-            _ => self.findings.leave(&said(line), "larder has no setting that this becomes"),
+            _ => self.findings.leave(line, "larder has no setting that this becomes"),
         }
     }
 
@@ -126,15 +126,13 @@ impl HaproxyImport {
         match haproxy_keywords::of_proxy(line) {
             ProxyKeyword::Time => self.timeout(line, line.argument(0)),
             ProxyKeyword::OwnAnswer => {
-                self.findings.note(&said(line), "larder's own sentence is said: see error_pages of a root");
+                self.findings.note(line, "larder's own sentence is said: see error_pages of a root");
             }
-            ProxyKeyword::NeedsNothing => {
-                self.findings.note(&said(line), "larder does so by itself, or has no need of it")
-            }
+            ProxyKeyword::NeedsNothing => self.findings.note(line, "larder does so by itself, or has no need of it"),
             ProxyKeyword::OfTheProcess => {
-                self.findings.note(&said(line), "how HAProxy runs and logs: larder has flags, [log] and [admin]");
+                self.findings.note(line, "how HAProxy runs and logs: larder has flags, [log] and [admin]");
             }
-            ProxyKeyword::Left => self.findings.leave(&said(line), "larder has no word that this becomes"),
+            ProxyKeyword::Left => self.findings.leave(line, "larder has no word that this becomes"),
             ProxyKeyword::ReadElsewhere | ProxyKeyword::Unknown => {}
         }
     }

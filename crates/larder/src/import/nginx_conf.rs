@@ -28,7 +28,8 @@ pub struct Place {
 }
 
 impl Directive {
-    /// As it is written, without its block.
+    /// As it is written, without its block. What is said of it is `shown_directive`'s.
+    #[cfg(test)]
     pub fn text(&self) -> String {
         let words: Vec<&str> = [&self.name].into_iter().chain(&self.arguments).map(String::as_str).collect();
         words.join(" ")

@@ -313,6 +313,10 @@ mod tests {
             ("forward_auth /in/* a:1 {\n uri /x?{query}\n}\n", "path_pattern = '(?i)^/in/'"),
             ("@k query key=1\nhandle /in/* {\n respond @k yes\n respond no 403\n}\n", "path_pattern = '(?i)^/in/'"),
             ("@g expression `{path} == '/x'`\nrespond @g 403\n", all),
+            (
+                "map {path} {who} {\n /a admin\n default guest\n}\n@g expression `{who} == 'admin'`\nrespond @g 403\n",
+                all,
+            ),
             ("@i {\n remote_ip forwarded 10.0.0.0/8\n}\nrespond @i 403\n", all),
             ("@n path_regexp ^/(?<n>a\nrespond @n 403\n", all),
             ("forward_auth /in/* a:1 {\n header_up X-Forwarded-Need admin\n}\n", "path_pattern = '(?i)^/in/'"),
