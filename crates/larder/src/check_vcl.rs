@@ -43,24 +43,67 @@ pub fn is_vcl(path: &Path) -> bool {
 /// So much of a file may stand before its first word.
 const FIRST_WORD_BYTES_MAX: u64 = 64 << 10;
 
-/// Is the first word, behind blanks and comments as VCL has them, one that begins a VCL and no TOML?
+/// Does a text begin as a VCL does: with a word of VCL's, and with what VCL has behind it? TOML and files of HAProxy, Squid, BIND and Caddy
+/// begin with these words, too.
 pub fn begins_as_vcl(text: &[u8]) -> bool {
+    let mut rest = text;
+    loop {
+        let Some(start) = behind_comments(rest) else { return false };
+        let (word, behind) = first_word(start);
+        let (name, then) = first_word(behind);
+        let is_opened = |text: &[u8]| text.starts_with(b"{") || text.starts_with(b"none");
+        match word {
+            b"vcl" => return behind.first().is_some_and(u8::is_ascii_digit),
+            b"backend" | b"probe" | b"sub" => return !name.is_empty() && is_opened(then),
+            b"director" => return !name.is_empty() && is_opened(first_word(then).1),
+            b"import" => return !name.is_empty() && (then.starts_with(b";") || then.starts_with(b"from")),
+            b"acl" => return !name.is_empty() && then.strip_prefix(b"{").is_some_and(is_acl_of_vcl),
+            // BIND includes files with the same words: what stands behind it tells, or the name of the file.
+            b"include" => {
+                let Some((file, behind)) = included(behind) else { return false };
+                if behind_comments(behind).is_none_or(<[u8]>::is_empty) {
+                    return file.ends_with(b".vcl");
+                }
+                rest = behind;
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// Behind blanks, and comments as VCL has them. `None`: a comment has no end.
+fn behind_comments(text: &[u8]) -> Option<&[u8]> {
     let mut rest = text.trim_ascii_start();
     loop {
         let ending: &[u8] = match rest {
             [b'#', ..] | [b'/', b'/', ..] => b"\n",
             [b'/', b'*', ..] => b"*/",
-            _ => break,
+            _ => return Some(rest),
         };
-        let Some(at) = rest.windows(ending.len()).position(|window| window == ending) else { return false };
+        let at = rest.windows(ending.len()).position(|window| window == ending)?;
         rest = rest[at + ending.len()..].trim_ascii_start();
     }
-    let word = rest.split(|b| !b.is_ascii_alphanumeric() && *b != b'_').next().unwrap_or_default();
-    let behind = rest[word.len()..].trim_ascii_start().first();
-    // `backend = 1` and `sub.a = 1` are TOML.
-    let is_word =
-        [&b"vcl"[..], b"backend", b"sub", b"import", b"include", b"probe", b"acl", b"director"].contains(&word);
-    is_word && !matches!(behind, None | Some(b'=' | b'.'))
+}
+
+/// A name, and what stands behind it and blanks.
+fn first_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b)).count();
+    (&text[..length], text[length..].trim_ascii_start())
+}
+
+/// Addresses of VCL stand between quotes, those of BIND without; and behind a block of BIND's stands a semicolon.
+fn is_acl_of_vcl(inside: &[u8]) -> bool {
+    let first = behind_comments(inside).unwrap_or_default();
+    let first = first.trim_ascii_start().strip_prefix(b"!").unwrap_or(first).trim_ascii_start();
+    let behind = inside.iter().position(|b| *b == b'}').map_or(&b""[..], |at| &inside[at + 1..]);
+    first.starts_with(b"\"") && !behind.trim_ascii_start().starts_with(b";")
+}
+
+/// The file that a statement includes, and what stands behind that.
+fn included(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b"\"")?;
+    let end = text.iter().position(|b| *b == b'"')?;
+    Some((&text[..end], text[end + 1..].trim_ascii_start().strip_prefix(b";")?))
 }
 
 /// What a VCL may refer to beside itself.
@@ -272,7 +315,23 @@ mod tests {
         check("backend a { .host = \"b\"; }", true);
         check("sub vcl_recv {", true);
         check("# a config\nserver_name = \"a\"", false);
+        check("director a round-robin {", true);
+        check("backend a none;", true);
+        check("acl office { ! \"10.0.0.1\"; \"10.0.0.0\"/8; }", true);
+        check("import std;", true);
+        check("include \"a.vcl\";", true);
+        check("include \"a\";\nsub vcl_recv {", true);
         check("backend = 1", false);
+        // HAProxy, Squid, BIND, Redis, Caddy, Python.
+        check("backend a\n server a 127.0.0.1:80", false);
+        check("acl office src 10.0.0.0/8", false);
+        check("acl office { 10.0.0.0/8; };", false);
+        check("acl office { \"others\"; };", false);
+        check("acl \"office\" { 10.0.0.0/8; };", false);
+        check("include \"/etc/bind/named.conf.options\";\nzone \"a\" {", false);
+        check("include /etc/redis/local.conf", false);
+        check("import common\n", false);
+        check("import os\nprint()", false);
         check("sub.a = 1", false);
         check("[policy]\nvcl = \"a\"", false);
         check("/* vcl 4.1;", false);
