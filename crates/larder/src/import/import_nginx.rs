@@ -15,6 +15,7 @@ use crate::import::imported_toml::{ImportedToml, Route, own_routes};
 use crate::import::nginx_conditions;
 use crate::import::nginx_conf::{self, Directive};
 use crate::import::nginx_guards;
+use crate::import::nginx_head_buffers::HeadBuffers;
 use crate::import::nginx_level::{self, Level};
 use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_listens::{self, InTheClear, Listens, ServerListens};
@@ -23,7 +24,7 @@ use crate::import::nginx_memcached::Upstreams;
 use crate::import::nginx_order::Matcher;
 use crate::import::nginx_routes;
 use crate::import::nginx_rulings;
-use crate::import::nginx_times::{bytes, seconds};
+use crate::import::nginx_times::seconds;
 use crate::import::nginx_tree::Tree;
 use crate::import::nginx_upstream::Origins;
 
@@ -191,14 +192,21 @@ impl Import {
         let secure: BTreeSet<String> = sites.iter().flat_map(|site| site.listens.secure()).cloned().collect();
         sites.iter_mut().for_each(|site| site.share_tls(&secure));
         let has_tls = sites.iter().any(|site| site.listens.is_secure());
+        if has_tls {
+            self.findings.speak_tls();
+        }
         let is_answered = |site: &Site<'_>| !(has_tls && site.leads_to_tls());
         let answered: Vec<&Site<'_>> = sites.iter().filter(|site| is_answered(site)).collect();
-        if let Some(first) = first_of(&answered) {
-            self.listens.seal(&first.listens, answered.iter().map(|site| &site.listens));
+        self.listens.seal(answered.iter().map(|site| &site.listens));
+        let begins = answered.iter().find(|site| !site.listens.is_nowhere() && !self.listens.is_apart(&site.listens));
+        if let Some(site) = begins {
+            self.listens.begin_with(&site.listens);
         }
         let (left_out, served): (Vec<_>, Vec<_>) =
             answered.into_iter().partition(|site| self.listens.leaves_out(&site.listens));
-        let first = first_of(&served);
+        let kept: Vec<&Site<'_>> =
+            served.iter().copied().filter(|site| !self.listens.is_apart(&site.listens)).collect();
+        let first = first_of(&kept);
         let wide = |name: &&String| name.starts_with(['*', '.']);
         let wide_names: Vec<&String> = sites.iter().flat_map(|site| &site.names).filter(wide).collect();
         for site in &served {
@@ -249,6 +257,12 @@ impl Import {
 
     /// What a server that leads to TLS answers besides.
     fn leave_beside(&mut self, site: &Site<'_>) {
+        // `if ($host = NAME) { return 301 …; } return 404;`
+        let refusal = |child: &&Directive| child.name == "return" && child.argument(0).starts_with(['4', '5']);
+        for refusal in site.server.children().iter().filter(refusal) {
+            self.findings
+                .leave(refusal, "led to https:// as the names of the server are: a listener leads all or none");
+        }
         let is_location = |child: &&Directive| child.name == "location" && child.argument(0) != "/";
         for location in site.server.children().iter().filter(is_location) {
             self.findings
@@ -284,12 +298,7 @@ impl Import {
                     self.findings.leave(directive, "the log is a file");
                     return true;
                 }
-                if self.made.log.as_deref().is_some_and(|log| log != first) {
-                    self.findings.leave(directive, nginx_level::ONE_LOG);
-                    return true;
-                }
-                self.made.log = Some(first.to_owned());
-                self.findings.note(directive, "lines are those of `combined`, with what larder adds behind them");
+                self.take_log(directive);
                 return true;
             }
             "error_log" => {
@@ -305,6 +314,24 @@ impl Import {
         true
     }
 
+    /// Of several logs the first. A relative name begins where nginx's do, whatever folder larder is started in.
+    fn take_log(&mut self, directive: &Directive) {
+        let path = self.prefix.join(directive.argument(0)).display().to_string();
+        match &self.made.log {
+            Some(known) if *known != path => return self.findings.leave(directive, nginx_level::ONE_LOG),
+            _ => self.made.log = Some(path),
+        }
+        if directive.arguments.iter().any(|word| word.starts_with("if=")) {
+            return self
+                .findings
+                .leave(directive, "every request is written, under no condition: one log, for all routes");
+        }
+        self.findings.note(
+            directive,
+            "one log for all routes; lines are those of `combined`, with what larder adds behind them",
+        );
+    }
+
     /// What a server says beside its locations.
     fn site<'a>(&mut self, server: &'a Directive, http: &Level) -> Site<'a> {
         let (mut level, mut names, mut listens) = (Level::default(), Vec::new(), ServerListens::default());
@@ -312,10 +339,7 @@ impl Import {
         for directive in server.children() {
             match directive.name.as_str() {
                 "location" => {}
-                "access_log" if directive.argument(0) != "off" => {
-                    self.limit(directive);
-                    self.findings.note(directive, "holds for all routes now");
-                }
+                "access_log" if directive.argument(0) != "off" => drop(self.limit(directive)),
                 "server_name" => names.extend(directive.arguments.iter().cloned()),
                 "ssl" if directive.argument(0) == "on" => listens.all_secure(),
                 _ if listens.take(directive, &everywhere, &mut self.findings)
@@ -447,43 +471,5 @@ impl Site<'_> {
         let mut locations = self.server.children().iter().filter(|child| child.name == "location");
         self.listens.is_plain_alone()
             && (leads(self.server) || locations.any(|location| location.argument(0) == "/" && leads(location)))
-    }
-}
-
-/// How long heads of requests may be.
-struct HeadBuffers {
-    one: u64,
-    large: u64,
-    count: Option<u64>,
-}
-
-impl Default for HeadBuffers {
-    fn default() -> HeadBuffers {
-        HeadBuffers { one: 1 << 10, large: 8 << 10, count: None }
-    }
-}
-
-impl HeadBuffers {
-    fn take(&mut self, directive: &Directive) -> bool {
-        match directive.name.as_str() {
-            "client_header_buffer_size" => self.one = bytes(directive.argument(0)).unwrap_or(self.one),
-            "large_client_header_buffers" => {
-                self.large = bytes(directive.argument(1)).unwrap_or(self.large);
-                self.count = directive.argument(0).parse::<u64>().ok();
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let Some(count) = self.count else { return Vec::new() };
-        // One line has to fit into one buffer, and all of them into all.
-        let line = self.large.clamp(256, u64::from(u16::MAX));
-        vec![
-            format!("request_target_bytes_max = {line}"),
-            format!("request_field_bytes_max = {line}"),
-            format!("request_head_bytes_max = {}", (self.one + count * self.large).clamp(512, 16 << 20)),
-        ]
     }
 }

@@ -21,6 +21,8 @@ pub struct Level {
     index: Option<Vec<String>>,
     types: Types,
     error_pages: Option<Vec<ErrorPageLine>>,
+    /// Statuses that a line of this very level is about.
+    paged: Vec<String>,
     listing: Option<&'static str>,
     precompressed: Option<bool>,
     /// What answers where there is no file: a path.
@@ -132,6 +134,7 @@ impl Level {
             index: self.index.or_else(|| outer.index.clone()),
             types: self.types.within(&outer.types),
             error_pages: self.error_pages.or_else(|| outer.error_pages.clone()),
+            paged: self.paged,
             listing: self.listing.or(outer.listing),
             precompressed: self.precompressed.or(outer.precompressed),
             // nginx hands try_files down to no location.
@@ -242,8 +245,18 @@ impl Level {
     }
 
     fn take_error_page(&mut self, directive: &Directive, findings: &mut Findings) {
-        let Some((page, statuses)) = directive.arguments.split_last() else { return };
-        let is_login = matches!(&statuses, [status, how] if status == "401" && matches!(how.as_str(), "=" | "=302"));
+        let Some((page, written)) = directive.arguments.split_last() else { return };
+        let (known, statuses): (Vec<String>, Vec<String>) =
+            written.iter().cloned().partition(|word| self.paged.contains(word));
+        if !known.is_empty() {
+            findings.note(directive, "of two pages for a status nginx takes the first, and so does this");
+        }
+        if statuses.iter().all(|word| word.starts_with('=')) {
+            return;
+        }
+        self.paged.extend(statuses.iter().cloned());
+        let is_login =
+            matches!(&statuses[..], [status, how] if status == "401" && matches!(how.as_str(), "=" | "=302"));
         if is_login && (page.starts_with('@') || page.contains("://")) {
             self.login_page = Some(directive.clone());
             return;
@@ -257,7 +270,7 @@ impl Level {
             return findings.leave(directive, why);
         }
         let pages = self.error_pages.get_or_insert_default();
-        for status in statuses {
+        for status in &statuses {
             match status.parse() {
                 Ok(400..=493u16 | 500..=599) => {
                     let (status, page) = (status.clone(), page.clone());

@@ -38,7 +38,7 @@ pub struct Listens {
     /// Plain ones from which everything is led to TLS.
     redirecting: Vec<String>,
     /// Where some servers are reached by TLS alone and others in the clear. A listener answers for all of them, so in the clear none does.
-    sealed: Option<BTreeSet<String>>,
+    sealed: Vec<BTreeSet<String>>,
 }
 
 struct SecureListen {
@@ -151,7 +151,7 @@ impl ServerListens {
     }
 
     /// Are there none but those?
-    fn is_nowhere(&self) -> bool {
+    pub fn is_nowhere(&self) -> bool {
         self.has_lost_some && self.plain.is_empty() && self.secure.is_empty()
     }
 
@@ -221,20 +221,35 @@ fn place_of(address: &str) -> String {
 }
 
 impl Listens {
-    /// Finds out whether some of the servers that listen where the first one does are reached by TLS alone, and others in the clear.
-    pub fn seal<'a>(&mut self, first: &ServerListens, all: impl Iterator<Item = &'a ServerListens> + Clone) {
-        let places = first.places();
-        let here = all.filter(|listens| !listens.is_nowhere() && listens.places() == places);
-        let is_divided = here.clone().any(|listens| listens.is_secure_alone())
-            && !here.clone().all(|listens| listens.is_secure_alone());
-        self.sealed = is_divided.then_some(places);
+    /// Finds out where some of the servers that listen at the same places are reached by TLS alone, and others in the clear.
+    pub fn seal<'a>(&mut self, all: impl Iterator<Item = &'a ServerListens> + Clone) {
+        let all = all.filter(|listens| !listens.is_nowhere());
+        let places: BTreeSet<BTreeSet<String>> = all.clone().map(ServerListens::places).collect();
+        let is_divided = |places: &BTreeSet<String>| {
+            let mut here = all.clone().filter(|listens| listens.places() == *places);
+            here.clone().any(|listens| listens.is_secure_alone()) && !here.all(|listens| listens.is_secure_alone())
+        };
+        self.sealed = places.into_iter().filter(is_divided).collect();
+    }
+
+    /// The servers that listen where this one does are carried over.
+    pub fn begin_with(&mut self, listens: &ServerListens) {
+        self.first = Some(listens.places());
+    }
+
+    /// Does a server answer in the clear alone, where others are reached by TLS alone?
+    pub fn is_apart(&self, listens: &ServerListens) -> bool {
+        listens.is_plain_alone() && !listens.is_nowhere() && self.sealed.contains(&listens.places())
+    }
+
+    /// Is that so where the servers listen that are carried over?
+    fn is_sealed(&self) -> bool {
+        self.first.as_ref().map_or(!self.sealed.is_empty(), |places| self.sealed.contains(places))
     }
 
     /// Is a server left out, for it answers in the clear alone where nothing is answered so? It would be shown where another one has to be.
     pub fn leaves_out(&self, listens: &ServerListens) -> bool {
-        listens.is_plain_alone()
-            && !listens.is_nowhere()
-            && self.sealed.as_ref().is_some_and(|places| *places == listens.places())
+        self.is_apart(listens) && self.first.as_ref() == Some(&listens.places())
     }
 
     /// Does a server listen where the first one does? An inner port of nginx's would be open to everybody.
@@ -299,7 +314,7 @@ impl Listens {
 
     /// Is all that a server answers in the clear led to TLS, because that is what another one of its listener does?
     pub fn is_led_to_tls(&self, listens: &ServerListens) -> bool {
-        let is_led = |address: &String| self.sealed.is_some() || self.redirecting.contains(address);
+        let is_led = |address: &String| self.is_sealed() || self.redirecting.contains(address);
         !self.secure.is_empty() && listens.plain.iter().any(is_led)
     }
 
@@ -310,7 +325,7 @@ impl Listens {
         let mut plain: Vec<&String> = Vec::new();
         for address in self.plain.iter().chain(&self.redirecting) {
             // Where one server has TLS all have it; and without TLS nobody may see what is reached by that alone.
-            if self.sealed.is_some() && self.secure.is_empty() {
+            if self.is_sealed() && self.secure.is_empty() {
                 break;
             }
             if !plain.contains(&address) && !is_secure(address) {
@@ -320,7 +335,7 @@ impl Listens {
         let mut sections = Vec::new();
         for address in plain {
             // Without TLS they would be led to nowhere.
-            let leads = !self.secure.is_empty() && (self.sealed.is_some() || self.redirecting.contains(address));
+            let leads = !self.secure.is_empty() && (self.is_sealed() || self.redirecting.contains(address));
             let mode = if leads { "\nmode = \"redirect\"" } else { "" };
             sections.push(format!("address = {}{mode}", quoted(address)));
         }
@@ -404,7 +419,10 @@ mod tests {
         let check = |first: &[&str], second: &[&str], expect: (bool, bool, bool)| {
             let mut all = Listens::default();
             let (first, second) = (listens(first), listens(second));
-            all.seal(&first, [&first, &second].into_iter());
+            all.seal([&first, &second].into_iter());
+            if let Some(begins) = [&first, &second].into_iter().find(|listens| !all.is_apart(listens)) {
+                all.begin_with(begins);
+            }
             let left_out = (all.leaves_out(&first), all.leaves_out(&second));
             // Nobody has a certificate here.
             let sections = Listens { plain: vec!["*:80".to_owned()], ..all }.sections();

@@ -8,7 +8,7 @@ use crate::import::imported_toml::Route;
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::{self, FilesShown};
-use crate::import::nginx_order::{Kind, Matcher};
+use crate::import::nginx_order::{Kind, Matcher, Spot, escaped};
 use crate::import::nginx_rulings::{CaseOf, Ruling, Rulings};
 use crate::import::nginx_tree::{AnsweredBy, FoundLocation, Tree};
 
@@ -71,7 +71,10 @@ impl<'a> RoutesOf<'_, 'a> {
                     lines.map_or(Route::closed(everything.clone()), |lines| Route::new(everything.clone(), lines)),
                 );
             }
-            None => (0..self.found.len()).for_each(|at| self.of_location(at, &mut routes)),
+            None => {
+                routes.extend(self.found.iter().filter_map(|found| self.with_its_slash(&found.spot)));
+                (0..self.found.len()).for_each(|at| self.of_location(at, &mut routes));
+            }
         }
         if let Some(methods) = &of_server.only_methods {
             routes.iter_mut().filter(|route| !route.has_methods()).for_each(|route| route.limit_methods(methods));
@@ -103,6 +106,21 @@ impl<'a> RoutesOf<'_, 'a> {
             return routes.push(Route::closed(matcher));
         }
         routes.push(route);
+    }
+
+    /// Where somebody is asked for all beneath `/api/`, nginx leads from `/api` to it before it looks at who may come in.
+    fn with_its_slash(&self, spot: &Spot<'_>) -> Option<Route> {
+        let path = spot.path.as_deref().filter(|_| matches!(spot.kind, Kind::Usual | Kind::BeforeRegexes))?;
+        let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty() && !bare.contains('$'))?;
+        let children = spot.blocks.last()?.children();
+        let has = |is_it: fn(&str) -> bool| children.iter().any(|child| is_it(&child.name));
+        let is_exact =
+            |found: &FoundLocation<'_>| found.spot.kind == Kind::Exact && found.spot.path.as_deref() == Some(bare);
+        if !has(|name| name.ends_with("_pass")) || has(|name| name == "internal") || self.found.iter().any(is_exact) {
+            return None;
+        }
+        let to = format!("redirect = {{ to = {}, status = 301 }}", quoted(&format!("{path}$is_args$args")));
+        Some(Route::new(Matcher::Pattern(format!("^{}$", escaped(bare))), vec![to]))
     }
 
     /// Of those that hand bodies on.
@@ -377,15 +395,15 @@ impl<'a> RoutesOf<'_, 'a> {
                 to.is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)))
             };
             let but_for = shown_elsewhere.iter().filter(|path| path.ends_with(".php") && runs_behind(path));
-            let but_for: String =
-                but_for.map(|path| format!("(?!{}/)", crate::import::nginx_order::escaped(path))).collect();
+            let but_for: String = but_for.map(|path| format!("(?!{}/)", escaped(path))).collect();
             if !is_run {
                 closed.push(format!("(?i)^{but_for}.*[.]php/"));
             }
         }
         if found.answer.asks_others() || is_root {
             let others = self.found[..at].iter().filter(|other| {
-                !matches!(other.answer, AnsweredBy::Closed) && other.answer.key() != found.answer.key()
+                let is_answered = !matches!(other.answer, AnsweredBy::Closed);
+                is_answered && (other.answer.key() != found.answer.key() || runs_scripts && other.shows_files_alone())
             });
             closed.extend(others.map(|other| match other.answer.asks_others() {
                 true => other.spot.pattern_with_folder(),

@@ -12,7 +12,7 @@ use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_listens::InTheClear;
 use crate::import::nginx_maps::{self, Maps};
 use crate::import::nginx_memcached::{Pass, Upstreams};
-use crate::import::nginx_order::{LocationOrder, Matcher, Spot};
+use crate::import::nginx_order::{Kind, LocationOrder, Matcher, Spot};
 use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
 use crate::import::nginx_scripts::Runs;
 use crate::import::nginx_service::{self, Question};
@@ -49,6 +49,15 @@ pub struct FoundLocation<'a> {
     pub words: Vec<String>,
     /// nginx alone asks for it.
     pub is_internal: bool,
+}
+
+impl FoundLocation<'_> {
+    /// Is what is no file here 404?
+    pub fn shows_files_alone(&self) -> bool {
+        let has_fallback =
+            self.level.fallback.is_some() || self.level.named.is_some() || self.rulings.fallback.is_some();
+        self.answer == AnsweredBy::Files && !has_fallback
+    }
 }
 
 /// Who answers.
@@ -91,6 +100,9 @@ impl AnsweredBy {
         }
     }
 }
+
+/// What is said of `try_files` beside who is asked for all.
+const CLOSED_BY_TRIES: &str = "closed: who asks for a file is answered otherwise than who does not";
 
 /// The key of a route that asks this origin.
 pub fn origin_line(name: &str) -> String {
@@ -215,7 +227,7 @@ impl<'a> Tree<'a> {
         }
         let asks_others = ["proxy_pass", "memc_pass", "memcached_pass"].iter().any(|name| handler(name).is_some());
         if let Some(tries) = handler("try_files").filter(|_| asks_others) {
-            self.findings.leave(tries, "closed: who asks for a file is answered otherwise than who does not");
+            self.findings.leave(tries, CLOSED_BY_TRIES);
             return AnsweredBy::Closed;
         }
         if let Some(pass) = handler("proxy_pass") {
@@ -226,6 +238,14 @@ impl<'a> Tree<'a> {
             return match level.scripts.runs(&pass, &level.root(self.prefix), self.origins, self.findings) {
                 Some(Runs::OfRoot { .. }) if level.hides_files() => AnsweredBy::Closed,
                 Some(Runs::OfRoot { origin }) => AnsweredBy::Scripts(origin),
+                // One script for all that is a file, and 404 for the rest: larder would run it for the rest, too.
+                Some(Runs::One { script, .. })
+                    if handler("try_files").is_some()
+                        && (spot.kind != Kind::Exact || spot.path != Some(format!("/{script}"))) =>
+                {
+                    self.findings.leave(handler("try_files").unwrap_or(block), CLOSED_BY_TRIES);
+                    AnsweredBy::Closed
+                }
                 Some(Runs::One { origin, .. }) => AnsweredBy::Asks(vec![origin_line(&origin)]),
                 None => AnsweredBy::Closed,
             };
@@ -235,7 +255,7 @@ impl<'a> Tree<'a> {
             let lines = lines.map(|lines| lines.into_iter().chain(level.type_lines()).collect());
             return lines.map_or(AnsweredBy::Closed, AnsweredBy::Asks);
         }
-        self.files(level, access)
+        self.files(handler("try_files").unwrap_or(block), level, access)
     }
 
     /// The lines that say who may come in, and how often. `None`: nobody, for one of them cannot be said.
@@ -328,11 +348,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Files, or who is asked where there is none.
-    fn files(&mut self, level: &Level, access: &mut Vec<String>) -> AnsweredBy {
+    fn files(&mut self, tries: &Directive, level: &Level, access: &mut Vec<String>) -> AnsweredBy {
         if let Some(named) = level.named.as_deref() {
             let block =
                 self.server.children().iter().find(|child| child.name == "location" && child.argument(0) == named);
             if let Some(origin) = block.and_then(|block| self.named_origin(block, access)) {
+                let why = "larder asks the origin for all of it: files beneath the root are not looked for first";
+                self.findings.leave(tries, why);
                 return AnsweredBy::Asks(vec![origin_line(&origin)]);
             }
         }
@@ -362,8 +384,6 @@ impl<'a> Tree<'a> {
         *access = all;
         let pass = self.with_constants(pass, block);
         let asked = self.origins.of(&pass, &own.proxy, self.findings)?;
-        self.findings
-            .leave(block, "larder asks the origin for all of it: files beneath the root are not looked for first");
         asked.replaced_by.is_none().then_some(asked.origin)
     }
 

@@ -85,5 +85,18 @@ fn what_is_reached_by_tls_alone_is_not_shown_in_the_clear() {
         "{said}\n{text}"
     );
     assert_eq!(text.matches("root = ").count(), 2, "{text}");
+    // Whoever is asked by no name of these gets what nginx shows by TLS, and not what is left out in the clear.
+    let at = |listens: &str, name: &str| {
+        format!(
+            "server {{ {listens} server_name {name}; ssl_certificate a.pem; ssl_certificate_key a.key; root {name}; }}"
+        )
+    };
+    let (first, second) =
+        (at("listen 80; listen 10.0.0.1:80;", "a.test"), at("listen 80; listen 10.0.0.2:80;", "b.test"));
+    let third = at("listen 443 ssl; listen 10.0.0.2:443 ssl;", "c.test");
+    let fourth = at("listen 443 ssl; listen 10.0.0.1:443 ssl;", "d.test");
+    let (said, text) = text_of(&[&first, &second, &third, &fourth]);
+    let roots: Vec<&str> = text.lines().filter(|line| line.starts_with("root = ")).collect();
+    assert!(matches!(roots[..], [root] if root.ends_with("/c.test\"")), "{said}\n{text}");
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -29,6 +29,74 @@ mod tests {
         }
     }
 
+    /// One script runs for what is a file, and nobody for what is none.
+    #[test]
+    fn a_script_runs_for_no_more_than_nginx_runs_it_for() {
+        let with = |head: &str| {
+            let runs = "fastcgi_param SCRIPT_FILENAME /srv/index.php; fastcgi_pass 127.0.0.1:1;";
+            imported(
+                "script",
+                &format!("server {{ listen 8080; root /srv; location {head} {{ try_files $uri =404; {runs} }} }}"),
+            )
+        };
+        let (said, toml) = with("/");
+        assert!(!toml.contains("origin = ") && said.contains("try_files $uri =404: closed"), "{toml}\n{said}");
+        let (said, toml) = with("= /index.php");
+        assert!(toml.contains("origin = ") && !said.contains("closed"), "{toml}\n{said}");
+    }
+
+    #[test]
+    fn where_somebody_is_asked_for_a_folder_its_name_leads_there() {
+        let locations = "location / { proxy_pass http://127.0.0.1:1; }\nlocation /api/ { proxy_pass http://127.0.0.1:2; }\n\
+            location = /own { return 200 x; }\nlocation /own/ { proxy_pass http://127.0.0.1:3; }\n\
+            location /in/ { internal; proxy_pass http://127.0.0.1:4; }\nlocation /files/ { root /srv; }";
+        let (said, toml) = imported("slash", &format!("server {{ listen 8080; {locations} }}"));
+        let leads = "path_pattern = '^/api$'\nredirect = { to = \"/api/$is_args$args\", status = 301 }";
+        assert!(toml.contains(leads) && toml.matches("redirect = ").count() == 1, "{toml}\n{said}");
+    }
+
+    /// nginx takes the first, whatever another one says.
+    #[test]
+    fn of_two_pages_for_a_status_the_first_counts() {
+        let lines =
+            "error_page 404 /a.html; error_page 404 500 /b.html; error_page 401 /c.html; error_page 401 = @login;";
+        let (said, toml) = imported("pages", &format!("server {{ listen 8080; root /srv; {lines} location / {{ }} }}"));
+        let pages = "error_pages = { 404 = \"/a.html\", 500 = \"/b.html\", 401 = \"/c.html\" }";
+        assert!(toml.contains(pages) && said.contains("error_page 401 = @login: of two pages"), "{toml}\n{said}");
+    }
+
+    /// Its path begins where nginx's do, and each line is said once.
+    #[test]
+    fn one_log_is_written_and_the_rest_is_said() {
+        let (said, toml) = imported(
+            "log",
+            "map $status $loggable { ~^[23] 0; default 1; }\naccess_log logs/a.log;\n\
+             server { listen 8080; root /srv; access_log logs/a.log combined if=$loggable; access_log /var/log/b.log; }",
+        );
+        let path = toml.lines().find(|line| line.ends_with("/logs/a.log\"")).unwrap_or_default();
+        assert!(path.starts_with("path = \"/"), "{toml}");
+        assert_eq!(said.matches("b.log: not written").count(), 1, "{said}");
+        assert_eq!(said.matches("if=$loggable: every request is written").count(), 1, "{said}");
+        assert!(!said.contains("holds for all routes now"), "{said}");
+    }
+
+    /// A key that nobody here can tell counts for nothing, and that is said; so is what a listener leads away with the rest.
+    #[test]
+    fn what_is_left_of_limits_and_of_plain_listeners_is_said() {
+        let (said, toml) = imported(
+            "keys",
+            "map $http_x_plan $key { free $binary_remote_addr; default \"\"; }\nlimit_req_zone $key zone=z:1m rate=1r/s;\n\
+             server { listen 8080; root /srv; limit_req zone=z; }",
+        );
+        assert!(!toml.contains("rate_limit") && said.contains("not carried over: limit_req zone=z"), "{toml}\n{said}");
+        let (said, _) = imported(
+            "certbot",
+            "server { listen 443 ssl; server_name a.test; ssl_certificate a; ssl_certificate_key a; root /srv; }\n\
+             server { listen 80; server_name a.test; if ($host = a.test) { return 301 https://$host$request_uri; } return 404; }",
+        );
+        assert!(said.contains("not carried over: return 404"), "{said}");
+    }
+
     #[test]
     fn a_name_with_a_dot_behind_it_is_none_of_a_request() {
         let (said, toml) = imported(
