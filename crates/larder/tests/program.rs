@@ -84,6 +84,8 @@ mod http2_site;
 mod import_command;
 #[path = "program/imported_apache.rs"]
 mod imported_apache;
+#[path = "program/imported_apache_sites.rs"]
+mod imported_apache_sites;
 #[path = "program/imported_beside.rs"]
 mod imported_beside;
 #[path = "program/imported_caddy.rs"]

@@ -58,6 +58,8 @@ pub struct ProxyAsked {
     host: String,
     /// The path of the URL, with no slash at its end where the URL had none.
     pub path: String,
+    /// Who asks for another protocol gets it. Without the word Apache answers as if nobody had asked.
+    pub upgrades: bool,
 }
 
 /// Balancers by their names; `None`: one that cannot be said.
@@ -76,7 +78,12 @@ pub fn word(words: &[String]) -> ProxyWord {
     if !options.iter().all(is_known) {
         return ProxyWord::Closed;
     }
-    read(url).map_or(ProxyWord::Closed, ProxyWord::Asks)
+    let upgrade = options
+        .iter()
+        .filter_map(|option| option.split_once('='))
+        .find(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
+    let upgrades = upgrade.is_some_and(|(_, to)| !to.eq_ignore_ascii_case("none"));
+    read(url).map_or(ProxyWord::Closed, |asked| ProxyWord::Asks(ProxyAsked { upgrades, ..asked }))
 }
 
 fn read(url: &str) -> Option<ProxyAsked> {
@@ -96,7 +103,7 @@ fn read(url: &str) -> Option<ProxyAsked> {
         _ => return None,
     };
     let is_url = server.starts_with("balancer:") || parse_origin(&server).is_ok();
-    is_url.then(|| ProxyAsked { server, host: host.to_owned(), path: path.to_owned() })
+    is_url.then(|| ProxyAsked { server, host: host.to_owned(), path: path.to_owned(), upgrades: false })
 }
 
 impl ProxyAsked {

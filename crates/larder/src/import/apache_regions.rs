@@ -40,6 +40,7 @@ pub struct HostRegions<'w> {
     balancers: Balancers,
     verifies: bool,
     has_tls: bool,
+    leads_sockets: bool,
     /// What is said of this host is said of it here.
     at: &'w Directive,
     points: BTreeSet<PathBeginning>,
@@ -53,7 +54,12 @@ struct AnsweredRegion {
     pattern: Option<String>,
     lines: Vec<String>,
     closed: Vec<String>,
+    /// Who asks there for another protocol is refused: larder would hand the question on.
+    refuses_upgrades: bool,
 }
+
+/// The lines of a route that is for those who ask for another protocol.
+const CLOSED_TO_UPGRADES: [&str; 2] = ["header = { Upgrade = true }", "closed = true"];
 
 impl<'w> HostRegions<'w> {
     pub fn new(all: &'w ApacheScope, host: &'w ApacheScope, at: &'w Directive) -> HostRegions<'w> {
@@ -79,6 +85,7 @@ impl<'w> HostRegions<'w> {
             balancers,
             verifies: all.verifies || host.verifies,
             has_tls: host.has_tls,
+            leads_sockets: host.leads_sockets,
             at,
             points: BTreeSet::new(),
             looked_at: BTreeMap::new(),
@@ -123,14 +130,19 @@ impl<'w> HostRegions<'w> {
             let whole = |pattern: String| {
                 if pattern == "^/" { Matcher::Path("/".to_owned()) } else { Matcher::Pattern(pattern) }
             };
-            routes.push(match answered {
+            let route = match answered {
                 None => Route::closed(whole(region.regex())),
-                Some(AnsweredRegion { pattern, mut lines, closed }) => {
+                Some(AnsweredRegion { pattern, mut lines, closed, refuses_upgrades }) => {
                     let closed: Vec<String> = closed.iter().map(|regex| literal(regex)).collect();
                     lines.push(format!("closed_paths = [{}]", closed.join(", ")));
-                    Route::new(whole(pattern.unwrap_or_else(|| region.regex())), lines)
+                    let matcher = whole(pattern.unwrap_or_else(|| region.regex()));
+                    if refuses_upgrades {
+                        routes.push(Route::new(matcher.clone(), CLOSED_TO_UPGRADES.map(str::to_owned).into()));
+                    }
+                    Route::new(matcher, lines)
                 }
-            });
+            };
+            routes.push(route);
         }
         // What no pattern is for.
         let is_for_all = |route: &Route| route.matcher == Matcher::Path("/".to_owned());
@@ -164,7 +176,8 @@ impl<'w> HostRegions<'w> {
             words.then(&around);
             lines.extend(self.guards(&words)?);
             lines.extend(words.fields.lines(false));
-            return Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed() });
+            let closed = self.closed();
+            return Some(AnsweredRegion { pattern: Some(pattern), lines, closed, refuses_upgrades: false });
         }
         let (of, folder) = self.aliases.iter().find(|(of, _)| region.is_within(of)).cloned()?;
         match folder {
@@ -218,7 +231,8 @@ impl<'w> HostRegions<'w> {
         lines.extend(not_stored(&guards, &words));
         lines.extend(guards);
         lines.extend(words.fields.lines(true));
-        Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed() })
+        let refuses_upgrades = !asked.upgrades && !(self.leads_sockets && asked.path == "/");
+        Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed(), refuses_upgrades })
     }
 
     /// Lines of a route. `None`: nobody is let in.
@@ -393,7 +407,7 @@ impl<'w> HostRegions<'w> {
         lines.push(format!("index = [{}]", names.join(", ")));
         lines.extend(fallback.map(|file| format!("fallback = {}", quoted(&file))));
         lines.extend(guards);
-        Some(AnsweredRegion { pattern: None, lines, closed })
+        Some(AnsweredRegion { pattern: None, lines, closed, refuses_upgrades: false })
     }
 
     /// May a file that Apache would read guard this folder, or something above or beneath it?

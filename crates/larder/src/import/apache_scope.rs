@@ -41,6 +41,8 @@ pub struct ApacheScope {
     pub key: Option<PathBuf>,
     /// All of it is led to `https://` by a `RewriteRule`.
     pub leads_to_tls: bool,
+    /// A `RewriteRule` hands WebSockets to who is asked for everything.
+    pub leads_sockets: bool,
     pub is_closed: bool,
 }
 
@@ -328,14 +330,17 @@ impl<'w> ScopeReading<'w> {
     }
 
     /// Without the rule that leads WebSockets to who is asked for everything: larder passes them on by itself.
-    fn without_sockets(&self, lines: Vec<Directive>) -> Vec<Directive> {
+    fn without_sockets(&mut self, lines: Vec<Directive>) -> Vec<Directive> {
         let all = PathBeginning::new("/");
         let of_all = self.scope.proxies.iter().find(|(from, _)| Some(from) == all.as_ref());
         let Some((_, ProxyWord::Asks(asked))) = of_all else { return lines };
         let Some(url) = asked.socket_url() else { return lines };
         let found = (0..lines.len()).find_map(|at| Some((at, sockets_led(&lines[at..], &url)?)));
         match found {
-            Some((at, count)) => lines[..at].iter().chain(&lines[at + count..]).cloned().collect(),
+            Some((at, count)) => {
+                self.scope.leads_sockets = true;
+                lines[..at].iter().chain(&lines[at + count..]).cloned().collect()
+            }
             None => lines,
         }
     }

@@ -23,6 +23,9 @@ pub struct SectionWords {
     pub fields: ApacheFields,
     pub proxy: Option<ProxyWord>,
     pub fallback: Option<String>,
+    /// The fallback is a rule's, and a section may end the rules of those around it.
+    is_rewritten: bool,
+    stops_rewriting: bool,
     pub needs_tls: bool,
     pub keeps_host: Option<bool>,
 }
@@ -107,7 +110,9 @@ impl SectionReading {
             "setoutputfilter" if first.eq_ignore_ascii_case("deflate") => {
                 findings.note(directive, "larder compresses by itself")
             }
-            "rewriteengine" if first.eq_ignore_ascii_case("off") && self.rewrites.is_empty() => {}
+            "rewriteengine" if first.eq_ignore_ascii_case("off") && self.rewrites.is_empty() => {
+                self.words.stops_rewriting = self.kind != SectionKind::Host;
+            }
             "rewriteengine" | "rewritecond" | "rewriterule" | "rewritebase" if is_directory => {
                 self.rewrites.push(directive.clone());
             }
@@ -132,7 +137,10 @@ impl SectionReading {
         }
         if !self.rewrites.is_empty() {
             match front_controller(&self.rewrites) {
-                Some(file) if self.words.fallback.is_none() => self.words.fallback = Some(file),
+                Some(file) if self.words.fallback.is_none() => {
+                    self.words.fallback = Some(file);
+                    self.words.is_rewritten = true;
+                }
                 _ => close("closed: of its rewriting larder knows one script for what is no file"),
             }
         }
@@ -153,6 +161,11 @@ impl SectionWords {
         if let Some(links) = later.links {
             self.links = Some(and_links(self.links, links));
         }
+        // What is beneath is rewritten by the rules above it, unless it has its own word on that.
+        if later.stops_rewriting && self.is_rewritten {
+            (self.fallback, self.is_rewritten) = (None, false);
+        }
+        self.is_rewritten = if later.fallback.is_some() { later.is_rewritten } else { self.is_rewritten };
         let SectionWords { rule, has_overrides, index, proxy, fallback, keeps_host, .. } = later.clone();
         self.rule = rule.or(self.rule.take());
         self.has_overrides = has_overrides.or(self.has_overrides);
@@ -332,5 +345,25 @@ mod tests {
         assert_eq!(with("RewriteRule ^ - [F]"), None);
         assert!(read(SectionKind::Directory, &["RewriteEngine On", "RewriteRule ^x - [F]"]).is_closed);
         assert!(!read(SectionKind::Directory, &["RewriteEngine Off"]).is_closed);
+    }
+
+    #[test]
+    fn rules_end_where_they_are_taken_off() {
+        let rules = [
+            "RewriteEngine On",
+            "RewriteCond %{REQUEST_FILENAME} !-f",
+            "RewriteCond %{REQUEST_FILENAME} !-d",
+            "RewriteRule ^ index.php",
+        ];
+        let beneath = |above: &[&str], kind: SectionKind, own: &[&str]| {
+            let mut words = read(SectionKind::Directory, above);
+            words.then(&read(kind, own));
+            words.fallback
+        };
+        for kind in [SectionKind::Directory, SectionKind::Location] {
+            assert_eq!(beneath(&rules, kind, &["RewriteEngine Off"]), None);
+            assert_eq!(beneath(&["FallbackResource /a.php"], kind, &["RewriteEngine Off"]).as_deref(), Some("/a.php"));
+        }
+        assert_eq!(beneath(&rules, SectionKind::Directory, &["Options None"]).as_deref(), Some("/index.php"));
     }
 }

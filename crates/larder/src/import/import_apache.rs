@@ -301,6 +301,9 @@ impl ApacheImport {
             if its.len() < count {
                 self.findings.leave(&host.at, "a host before it has the same name, and answers for it");
             }
+            if own.is_none() && its.is_empty() && at > 0 {
+                self.findings.leave(&host.at, "left out: without ServerName only the machine's own name leads to it");
+            }
             let is_closed = is_closed || host.scope.is_closed || closes_rest;
             let routes = match is_closed {
                 true => vec![Route::closed(Matcher::Path("/".to_owned()))],
