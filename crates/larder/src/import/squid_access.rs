@@ -59,10 +59,15 @@ pub fn access(
         if !made.closed {
             findings.note(last, "no rule is for the rest: whoever is not denied may come");
             made.clients = EVERYBODY.map(str::to_owned).to_vec();
+            made.admitting.get_or_insert(last);
         } else if !made.is_last_left {
             findings
                 .leave(last, "no rule is for the rest, which squid lets in: with rules that are left out nobody is");
         }
+    }
+    if let (None, false, Some(rule)) = (&made.connect_ports, made.clients.is_empty(), made.admitting) {
+        findings
+            .leave(rule, "a tunnel (CONNECT) leads to port 443 alone: no rule names other ports; connect_ports does");
     }
     let list = |values: &[String]| values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");
     // Nobody has to be said as well: without this line it would be this machine.
@@ -119,7 +124,9 @@ fn is_everybody(values: &[String]) -> bool {
 type Ports = Vec<RangeInclusive<u16>>;
 
 #[derive(Default)]
-struct Rules {
+struct Rules<'a> {
+    /// The first rule that lets somebody in.
+    admitting: Option<&'a Directive>,
     has_users: bool,
     clients: Vec<String>,
     denied: Vec<String>,
@@ -134,8 +141,8 @@ struct Rules {
     is_last_left: bool,
 }
 
-impl Rules {
-    fn take(&mut self, rule: &Directive, acls: &BTreeMap<String, Acl>, findings: &mut Findings) {
+impl<'a> Rules<'a> {
+    fn take(&mut self, rule: &'a Directive, acls: &BTreeMap<String, Acl>, findings: &mut Findings) {
         self.is_last_left = false;
         if self.ended {
             return findings.note(rule, "behind a rule for everybody nothing is reached");
@@ -194,7 +201,10 @@ impl Rules {
         if !carried {
             self.is_last_left = true;
             self.closed |= !allows;
-            findings.leave(rule, "a rule that [forward] has no key for");
+            return findings.leave(rule, "a rule that [forward] has no key for");
+        }
+        if allows && !self.clients.is_empty() {
+            self.admitting.get_or_insert(rule);
         }
     }
 
@@ -362,12 +372,15 @@ mod tests {
             false,
             &["deny bad"],
             &["allow_clients = [\"0.0.0.0/0\", \"::/0\"]", "deny_destinations = [\".bad.test\"]"],
-            0,
+            1,
         );
+        // No rule says to which ports a tunnel may lead: larder has 443 then, and that is said.
         let all = "allow_clients = [\"0.0.0.0/0\", \"::/0\"]";
-        check(true, &["deny !users", "allow all"], &[all], 0);
-        check(true, &["allow users", "deny all"], &[all], 0);
-        check(true, &["allow ours users", "deny all"], &["allow_clients = [\"10.0.0.0/8\"]"], 0);
+        check(true, &["deny !users", "allow all"], &[all], 1);
+        check(true, &["allow users", "deny all"], &[all], 1);
+        check(true, &["allow ours users", "deny all"], &["allow_clients = [\"10.0.0.0/8\"]"], 1);
+        let tunnels = "connect_ports = [443, 563, 8443]";
+        check(true, &["deny CONNECT !SSL", "allow users", "deny all"], &[all, tunnels], 0);
     }
 
     /// Squid asks of a tunnel's port what it asks of every other.
