@@ -52,6 +52,27 @@ struct Table {
     taken_out: Vec<String>,
 }
 
+/// Why a configuration was not compared.
+#[derive(Debug)]
+enum NotCompared {
+    /// The real server does not start with it, or it says nothing that could be asked: that is no word about larder.
+    Refused(String),
+    /// larder does not start with what came of it, or the rig failed.
+    Failed(String),
+}
+
+impl From<String> for NotCompared {
+    fn from(why: String) -> NotCompared {
+        NotCompared::Failed(why)
+    }
+}
+
+impl From<&str> for NotCompared {
+    fn from(why: &str) -> NotCompared {
+        NotCompared::Failed(why.to_owned())
+    }
+}
+
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let (flags, words): (Vec<&str>, Vec<&str>) = options.iter().partition(|option| option.starts_with("--"));
     let [corpus, named @ ..] = &words[..] else { return Err(HELP.to_owned()) };
@@ -61,8 +82,8 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
         _ => return Err(HELP.to_owned()),
     };
     let mut stubs = StubOrigins::default();
-    let (mut run, mut open, mut unlisted, mut not_run) = (0, 0, 0, 0);
-    let mut judge = |name: &str, compared: &mut dyn FnMut() -> Result<Table, String>| {
+    let (mut run, mut open, mut unlisted, mut refused, mut failed) = (0, 0, 0, 0, 0);
+    let mut judge = |name: &str, compared: &mut dyn FnMut() -> Result<Table, NotCompared>| {
         if !named.is_empty() && !named.iter().any(|word| name.contains(word)) {
             return;
         }
@@ -71,9 +92,13 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
                 table.show(name);
                 (run, open, unlisted) = (run + 1, open + table.open.len(), unlisted + table.unlisted.len());
             }
-            Err(why) => {
-                println!("{name}: not run: {why}");
-                not_run += 1;
+            Err(NotCompared::Refused(why)) => {
+                println!("{name}: refused by its own server: {why}");
+                refused += 1;
+            }
+            Err(NotCompared::Failed(why)) => {
+                println!("{name}: FAILED: {why}");
+                failed += 1;
             }
         }
     };
@@ -83,8 +108,11 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     for (name, file) in squid_side::files(&Path::new(corpus).join("squid")) {
         judge(&format!("squid/{name}"), &mut || squid_side::compare(project, &file, plants));
     }
-    println!("{run} configurations run, {not_run} not; {open} rows open, {unlisted} not listed");
+    println!(
+        "{run} configurations run, {refused} refused by their own server, {failed} failed; {open} rows open, {unlisted} not listed"
+    );
     match (plants, open, unlisted) {
+        _ if failed > 0 => Err(format!("{failed} configurations were not compared, and their own servers take them")),
         _ if run < RUN_MIN && named.is_empty() => Err(format!("{corpus} holds fewer than {RUN_MIN} that run")),
         (true, 0, _) => Err("everything was opened, and nobody noticed".to_owned()),
         (true, ..) | (false, 0, 0) => Ok(()),
@@ -98,18 +126,18 @@ fn compare(
     published: &PublishedConf,
     stubs: &mut StubOrigins,
     plants: bool,
-) -> Result<Table, String> {
+) -> Result<Table, NotCompared> {
     let mut site = SiteProcesses::set_up("import-corpus")?;
     let folder = site.folder.clone();
     let made = made_to_run(published.read()?, &mut Here { folder: &folder, stubs })?;
     if made.servers.is_empty() {
-        return Err("it has no server".to_owned());
+        return Err(NotCompared::Refused("it has no server".to_owned()));
     }
     write_files(&site, &made)?;
     let mut whole = vec![Directive::block_of("http", made.http)];
     site.write("site.conf", &write(&mut whole))?;
     let mut theirs = made_to_run::for_nginx(whole[0].children(), &folder)?;
-    let taken_out = nginx_side::start(&mut theirs, &mut site)?;
+    let taken_out = nginx_side::start(&mut theirs, &mut site).map_err(NotCompared::Refused)?;
     let places: Vec<String> = theirs.ports.keys().cloned().collect();
     let root = made.roots.iter().next().filter(|_| plants).map(|root| folder.join(root));
     let ours = larder_side::start(project, &mut site, "site.conf", &places, root.as_deref())?;
@@ -119,7 +147,7 @@ fn compare(
     let probes: Vec<Probe> = all.into_iter().step_by(step).collect();
     let answers = ask_both(&probes, &theirs.ports, &ours)?;
     if !site.is_up() {
-        return Err(format!("a server ended on its way: {}", site.last_words("larder")));
+        return Err(format!("a server ended on its way: {}", site.last_words("larder")).into());
     }
     let visited_first = visited(&folder.join("rows.log"), probes.len())?;
     // Beside what is open: is the same application asked there?
@@ -153,8 +181,9 @@ fn compare(
             verdict => verdict,
         };
         let row = format!("{}: nginx {}, larder {}", probe.said(), theirs.said(), ours.said());
-        // docs/imports.md says that other spellings are closed.
-        table.add(row, verdict, listing.says(&lines) || is_nowhere || !probe.is_plainly_spelled());
+        // docs/imports.md says that other spellings are closed, and that files are asked for by GET and HEAD.
+        let is_documented = !probe.is_plainly_spelled() || theirs.leads_into_folder_that_takes_no(probe, ours);
+        table.add(row, verdict, listing.says(&lines) || is_nowhere || is_documented);
     }
     Ok(table)
 }

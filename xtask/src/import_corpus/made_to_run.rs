@@ -257,12 +257,16 @@ fn put_constants_in(all: &mut [Directive], around: &[(String, String)]) {
     }
 }
 
-/// The servers of a group. Their options stay.
+/// The servers of a group. Their options stay. Which of them is asked is chosen anew for each request, by either side: all say the group's
+/// name, but for those that are asked where the others fail.
 fn lead_group(group: &mut Directive, groups: &Groups, here: &mut Here<'_>) -> std::io::Result<()> {
     let speaks = if groups.applications.contains(group.word(1)) { Speaks::FastCgi } else { Speaks::Http };
+    let of_group = group.word(1).to_owned();
     for server in group.block.iter_mut().flatten().filter(|directive| directive.name() == "server") {
         let name = server.word(1).to_owned();
-        server.words[1] = format!("127.0.0.1:{}", here.stubs.port(speaks, &name)?);
+        let said = if has(server, "backup") { format!("{of_group}-backup") } else { of_group.clone() };
+        server.words[1] =
+            format!("127.0.0.1:{}", here.stubs.port_of_one(speaks, &format!("{of_group} {name}"), &said)?);
         server.words.retain(|word| word != "resolve");
     }
     Ok(())

@@ -108,6 +108,12 @@ impl Answer {
         (300..400).contains(&self.status)
     }
 
+    /// Does the other server lead from a folder's name to it whatever the method, and larder say that files take no such method?
+    pub fn leads_into_folder_that_takes_no(&self, probe: &Probe, ours: &Answer) -> bool {
+        let adds_slash = self.leads_to.as_ref() == Some(&format!("{}{}/", probe.host, probe.path));
+        adds_slash && ours.status == 405 && !matches!(probe.method, "GET" | "HEAD")
+    }
+
     /// Is it an application's, the word of a directory that takes no such method, or does it lead to the same path with a slash?
     pub fn is_no_guard_of(&self, probe: &Probe) -> bool {
         let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(decoded);

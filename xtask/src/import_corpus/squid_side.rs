@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::import_corpus::probe_requests::LOGIN;
 use crate::import_corpus::row_verdict::Verdict;
-use crate::import_corpus::{Table, USERS, larder_side};
+use crate::import_corpus::{NotCompared, Table, USERS, larder_side};
 use crate::plain_exchange::{Message, Unframed};
 use crate::ports;
 use crate::project::Project;
@@ -56,18 +56,19 @@ struct SquidLines {
     names: BTreeSet<String>,
 }
 
-pub fn compare(project: &Project, file: &Path, opens: bool) -> Result<Table, String> {
+pub fn compare(project: &Project, file: &Path, opens: bool) -> Result<Table, NotCompared> {
     let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut site = SiteProcesses::set_up("import-corpus-squid")?;
     let folder = site.folder.clone();
     site.write("users", USERS)?;
     site.write("listed", &LISTED.map(|name| format!("{name}\n")).concat())?;
     let mut conf = SquidLines::read(&String::from_utf8_lossy(&bytes), &folder);
-    let place = conf.place.clone().ok_or("it listens nowhere")?;
+    let nowhere = || NotCompared::Refused("it listens nowhere".to_owned());
+    let place = conf.place.clone().ok_or_else(nowhere)?;
     site.write("site.conf", &conf.text())?;
     let hosts: String = conf.names.iter().map(|name| format!("{NOBODY} {name}\n")).collect();
     site.write("hosts", &hosts)?;
-    let theirs = start(&mut conf, &mut site, &folder)?;
+    let theirs = start(&mut conf, &mut site, &folder).map_err(NotCompared::Refused)?;
     let ours = larder_side::start(project, &mut site, "site.conf", std::slice::from_ref(&place), None)?;
     let ours_at = ours.ports.get(&place).copied();
     let mut table = Table { left: ours.left.len(), ..Table::default() };
@@ -86,7 +87,7 @@ pub fn compare(project: &Project, file: &Path, opens: bool) -> Result<Table, Str
     let is_up = site.is_up();
     drop(site);
     clean_up();
-    if is_up { Ok(table) } else { Err("a server ended on its way".to_owned()) }
+    if is_up { Ok(table) } else { Err("a server ended on its way".into()) }
 }
 
 fn verdict(theirs: u16, ours: u16) -> Verdict {

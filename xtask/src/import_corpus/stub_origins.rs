@@ -40,7 +40,12 @@ type GuardedPaths = Arc<Mutex<BTreeSet<String>>>;
 impl StubOrigins {
     /// The port of the stub with this name, which is started when it is first asked for.
     pub fn port(&mut self, speaks: Speaks, name: &str) -> io::Result<u16> {
-        if let Some(port) = self.ports.get(&(speaks, name.to_owned())) {
+        self.port_of_one(speaks, name, name)
+    }
+
+    /// The same of one of several that say the same name.
+    pub fn port_of_one(&mut self, speaks: Speaks, one: &str, name: &str) -> io::Result<u16> {
+        if let Some(port) = self.ports.get(&(speaks, one.to_owned())) {
             return Ok(*port);
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -56,7 +61,7 @@ impl StubOrigins {
                 });
             }
         });
-        self.ports.insert((speaks, name.to_owned()), port);
+        self.ports.insert((speaks, one.to_owned()), port);
         Ok(port)
     }
 
