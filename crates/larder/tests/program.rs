@@ -26,6 +26,8 @@ mod bench_over_tls;
 mod bench_paces;
 #[path = "program/body_bombs.rs"]
 mod body_bombs;
+#[path = "program/browser_on_report.rs"]
+mod browser_on_report;
 #[path = "program/browser_over_tls.rs"]
 mod browser_over_tls;
 #[path = "program/browser_through_proxy.rs"]

@@ -117,12 +117,13 @@ function padded(low, high, log) {
   return [low - room, high + room];
 }
 
-// On a logarithmic axis 1, 2 and 5 of each ten are named, or only the tens when there are many.
+// On a logarithmic axis 1, 2 and 5 of each ten are named, or only the tens when there are many; where all values are close together, their middle.
 function decades(low, high) {
   const named = high / low > 2e3 ? [1] : [1, 2, 5];
   const ticks = [];
   for (let ten = 10 ** Math.floor(Math.log10(low)); ten <= high; ten *= 10) ticks.push(...named.map(digit => digit * ten));
-  return ticks.filter(tick => tick >= low && tick <= high);
+  const within = ticks.filter(tick => tick >= low && tick <= high);
+  return within.length ? within : [Math.sqrt(low * high)];
 }
 
 function drawMarks(plot, one, index, every) {
