@@ -7,6 +7,13 @@
 //! and origins stands in `vcl_requests` and `origin_requests`.
 
 mod admin_request;
+pub mod exchange_figures;
+mod metric_definition;
+mod metric_label;
+mod metric_rows;
+mod metric_samples;
+#[cfg(test)]
+mod metrics_page;
 mod metrics_text;
 pub mod observation;
 mod origin_requests;

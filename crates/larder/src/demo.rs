@@ -150,7 +150,10 @@ fn live_line(last: &Observation, now: &Observation) -> String {
         None => "nobody asks".to_owned(),
     };
     let median = |hits: bool| {
-        let pick = |seen: &Observation| if hits { seen.latency_hit.clone() } else { seen.latency_origin.clone() };
+        let pick = |seen: &Observation| match hits {
+            true => seen.exchanges.latency_hit(),
+            false => seen.exchanges.latency_origin(),
+        };
         pick(now).since(&pick(last)).percentile_micros(50.0).map_or("–".to_owned(), show_micros)
     };
     format!(
@@ -165,6 +168,8 @@ fn live_line(last: &Observation, now: &Observation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proxy::access_log::CacheVerdict;
+
     use super::*;
     use crate::admin::observation::tests::sample;
 
@@ -172,14 +177,14 @@ mod tests {
     fn the_live_line_tells_of_the_last_second() {
         let (last, mut now) = (sample(), sample());
         assert!(live_line(&last, &now).starts_with("0 requests/s, nobody asks; median hit –"));
-        for (value, (name, ..)) in now.counters.iter_mut().zip(proxy::counters::COUNTERS) {
-            match *name {
+        for (value, counter) in now.counters.iter_mut().zip(proxy::counters::COUNTERS) {
+            match counter.name {
                 "requests" => *value += 200,
                 "hits" => *value += 150,
                 _ => {}
             }
         }
-        now.latency_hit.buckets[10] += 150;
+        now.exchanges.whole[CacheVerdict::Hit as usize].buckets[10] += 150;
         let line = live_line(&last, &now);
         assert!(
             line.starts_with("200 requests/s, 75 % from the store; median hit 47 µs, from the origin –; 5 objects"),

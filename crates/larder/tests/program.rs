@@ -44,6 +44,8 @@ mod coded_answers;
 mod config_schema;
 #[path = "program/configured_larder.rs"]
 mod configured_larder;
+#[path = "program/counted_responses.rs"]
+mod counted_responses;
 #[path = "program/dictionaries_by_curl.rs"]
 mod dictionaries_by_curl;
 #[path = "program/documented_examples.rs"]

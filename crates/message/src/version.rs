@@ -10,6 +10,9 @@ pub enum Version {
 }
 
 impl Version {
+    /// In the order of their numbers.
+    pub const ALL: [Version; 3] = [Version::Http10, Version::Http11, Version::Http2];
+
     /// As it stands in `Via` (RFC 9110 §7.6.3).
     pub const fn number(self) -> &'static str {
         match self {

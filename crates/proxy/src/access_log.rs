@@ -75,6 +75,23 @@ pub enum CacheVerdict {
 }
 
 impl CacheVerdict {
+    /// In the order of their numbers.
+    pub const ALL: [CacheVerdict; 13] = [
+        CacheVerdict::Hit,
+        CacheVerdict::File,
+        CacheVerdict::Memcached,
+        CacheVerdict::Stale,
+        CacheVerdict::Revalidated,
+        CacheVerdict::Miss,
+        CacheVerdict::Coalesced,
+        CacheVerdict::Pass,
+        CacheVerdict::Pipe,
+        CacheVerdict::Purge,
+        CacheVerdict::Synth,
+        CacheVerdict::Error,
+        CacheVerdict::Refused,
+    ];
+
     pub const fn token(self) -> &'static str {
         match self {
             CacheVerdict::Hit => "hit",

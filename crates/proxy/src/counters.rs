@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::access_log::CacheVerdict;
+use crate::exchange_tally::ExchangeTally;
 
 /// One number that only its own core changes.
 #[derive(Debug, Default)]
@@ -33,21 +34,31 @@ impl Count {
     }
 }
 
+/// What Prometheus calls a counter, by its kind, its name and, where that breaks Prometheus' conventions, another one.
+macro_rules! metric_name {
+    ($kind:ident $_name:ident as $metric:ident) => { metric_name!($kind $metric) };
+    (Total $name:ident) => { concat!("larder_", stringify!($name), "_total") };
+    (Gauge $name:ident) => { concat!("larder_", stringify!($name)) };
+}
+
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident: $kind:ident, $help:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident $(as $metric:ident)?: $kind:ident, $help:literal;)*) => {
         /// The counters of one core.
         #[derive(Debug, Default)]
         #[repr(align(128))]
         pub struct CoreCounters {
             $($(#[$doc])* pub $name: Count,)*
-            /// Of what came from the store, and of files.
-            pub latency_hit: Histogram,
-            /// Of what an origin was asked for, or failed to give.
-            pub latency_origin: Histogram,
+            pub exchanges: ExchangeTally,
         }
 
-        /// Name, kind and meaning of every counter, in the order of [`CoreCounters::values`].
-        pub const COUNTERS: &[(&str, CounterKind, &str)] = &[$((stringify!($name), CounterKind::$kind, $help),)*];
+        /// Every counter, in the order of [`CoreCounters::values`].
+        pub const COUNTERS: &[CounterDefinition] = &[$(CounterDefinition {
+            name: stringify!($name),
+            metric: metric_name!($kind $name $(as $metric)?),
+            former_metric: metric_name!($kind $name),
+            kind: CounterKind::$kind,
+            help: $help,
+        },)*];
 
         impl CoreCounters {
             pub fn values(&self) -> impl Iterator<Item = u64> {
@@ -55,6 +66,19 @@ macro_rules! counters {
             }
         }
     };
+}
+
+/// What is told of a counter.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterDefinition {
+    /// In the code, and in `/status`.
+    pub name: &'static str,
+    /// In `/metrics`.
+    pub metric: &'static str,
+    /// What it was called there in version 0.1.0.
+    pub former_metric: &'static str,
+    pub kind: CounterKind,
+    pub help: &'static str,
 }
 
 /// How a counter behaves over time.
@@ -119,8 +143,8 @@ counters! {
     tunnels: Total, "CONNECT tunnels opened";
     tunnels_open: Gauge, "Tunnels and pipes open";
     tunnels_refused: Total, "Tunnels and pipes refused because limits.tunnels_max were open";
-    tunnel_bytes_up: Total, "Bytes carried from clients through tunnels and pipes";
-    tunnel_bytes_down: Total, "Bytes carried to clients through tunnels and pipes";
+    tunnel_bytes_up as tunnel_received_bytes: Total, "Bytes carried from clients through tunnels and pipes";
+    tunnel_bytes_down as tunnel_sent_bytes: Total, "Bytes carried to clients through tunnels and pipes";
     route_rate_limited: Total, "Requests refused because a route's rate_limit was reached";
     route_connections_limited: Total, "Requests refused because as many were under way as a route's connection_limit lets";
     mirrored: Total, "Copies of requests sent to the mirrors of routes";
@@ -135,8 +159,8 @@ counters! {
     refused: Total, "Requests refused as malformed or over a limit";
     errors: Total, "Answers that we made because an origin failed";
     panics: Total, "Transactions that ended in a panic";
-    bytes_in: Total, "Bytes read from clients";
-    bytes_out: Total, "Bytes written to clients";
+    bytes_in as received_bytes: Total, "Bytes read from clients";
+    bytes_out as sent_bytes: Total, "Bytes written to clients";
     answers_cut: Total, "Answers that ended before their last byte";
     answers_cut_memory: Total, "Of these, those whose clients took nothing of what memory was needed for (memory.size)";
     stalled_bytes: Gauge, "Kept for clients that have taken nothing of their answers for 5 s";
@@ -148,7 +172,7 @@ counters! {
     origin_http2_silent: Total, "Those of them that ended because the origin did not answer a PING";
     origin_connections_taken_over: Total, "Pooled connections taken from another core";
     origin_requests: Total, "Requests sent to origins";
-    origin_bytes_in: Total, "Bytes read from origins";
+    origin_bytes_in as origin_received_bytes: Total, "Bytes read from origins";
     origin_retries: Total, "Requests sent again, because a pooled connection had died or to another address";
     origin_errors_resolve: Total, "Origin names that did not resolve";
     origin_errors_connect: Total, "Origin connections refused, failed or timed out";

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use message::Scheme;
+use message::{Scheme, Version};
 use wire::{BodyDecoder, Decoded, ReceivedRequest, Refusal, read_request, refusals};
 
 use crate::access_log::CacheVerdict;
@@ -140,6 +140,6 @@ async fn refuse(core: &Rc<Core>, peer: Peer, bytes: &[u8], refusal: Refusal) -> 
     let (outgoing, note) = synthesis::answer_refusal(core, peer, bytes, &refusal);
     let mut run = DryRun::default();
     run.take_answer(outgoing, false).await;
-    log::refused(core, (peer, None), (&refusal, note.as_ref()), CacheVerdict::Refused);
+    log::refused(core, (peer, None), (&refusal, note.as_ref()), Version::Http11);
     run
 }

@@ -116,7 +116,7 @@ fn begin<S: RequestSource>(
     let (tls, is_early) = (asker.tls_facts(), asker.is_early());
     let persistent = source.begins_exchange(core, site, received);
     let (seen, client, routed) = (found.seen, found.client, found.routed);
-    let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment };
+    let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment, route: routed.route };
     let (outcome, key) = match (&found.verdict, source.at_once()) {
         (Verdict::Lookup(key), Some(client)) if is_early => {
             let stored = instant_hit::of_stored(client, core, site, &parsed, (*key, routed));

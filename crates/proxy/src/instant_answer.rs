@@ -182,7 +182,7 @@ pub(crate) fn end(
     core.edges.take(State::Transmit, State::Log);
     count(held, core);
     let ended = Moment::now();
-    core.counters.latency_hit.record(response.request.moment.micros_until(ended));
+    log::count_at_once(core, site, response, held, (total - head_bytes, ended));
     if let Some(records) = response.records {
         let version = response.request.received.request.version;
         request_records::sent(records, version, (head_bytes, total - head_bytes), response.persistent);

@@ -11,6 +11,11 @@ pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
 /// Lines that programs write by std.syslog on one core.
 pub(crate) const SYSLOG_LINES_PER_SECOND_MAX: u32 = 100;
 
+/// So many routes are counted by themselves (`route` in docs/metrics.md), those that are gone from the file included; all further ones together.
+pub(crate) const ROUTES_COUNTED_MAX: usize = 64;
+/// More of a route's name is not shown.
+pub(crate) const ROUTE_NAME_CHARS_MAX: usize = 100;
+
 /// A body that a mocked origin makes by a Content-Length.
 pub const PLAYED_BODY_BYTES_MAX: usize = 1 << 20;
 /// One request of a dry run, with the refresh that it may leave behind.

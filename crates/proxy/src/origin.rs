@@ -201,6 +201,11 @@ pub struct OriginConnection {
 }
 
 impl Origin {
+    /// A request goes to it.
+    pub fn was_asked(&self) {
+        self.servers.was_asked();
+    }
+
     fn new(
         settings: &OriginSettings,
         declared: Declared,

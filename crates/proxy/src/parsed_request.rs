@@ -8,6 +8,7 @@ use wire::{ReceivedRequest, RequestBody};
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::field_set::{CONDITIONAL, FieldSet};
+use crate::route_table::RouteAt;
 use crate::tls_facts::TlsFacts;
 
 /// A request as it goes on, and what is known of who asks.
@@ -23,6 +24,7 @@ pub(crate) struct ParsedRequest<'a> {
     /// Where it came over TLS of ours.
     pub(crate) tls: Option<Arc<TlsFacts>>,
     pub(crate) moment: Moment,
+    pub(crate) route: Option<RouteAt>,
 }
 
 impl<'a> ParsedRequest<'a> {

@@ -17,6 +17,13 @@ type TextMap<T> = HashMap<Box<[u8]>, T, foldhash::fast::RandomState>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RouteAt(u32);
 
+impl RouteAt {
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The routes of one configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteTable {

@@ -302,6 +302,11 @@ impl Proxy {
         self.shared.site.load().origins.order(origin, address, change, mono_now_ms())
     }
 
+    /// The names of the routes by which exchanges are counted, in the order of their places in `ExchangeTally`.
+    pub fn counted_routes(&self) -> Vec<Arc<str>> {
+        self.shared.site.load().counted_routes.names()
+    }
+
     /// How often every edge of the machines was taken, over all cores.
     pub fn edges(&self) -> Vec<Edge> {
         let sum = |pick: &dyn Fn(&EdgeCounts) -> u64| self.shared.edges.iter().map(|core| pick(core)).sum();

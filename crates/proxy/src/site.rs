@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cache::Failure;
 use message::Request;
 
+use crate::counted_routes::CountedRoutes;
 use crate::dictionary_paths::DictionaryPaths;
 use crate::forward::parents::Ways;
 use crate::forward::passwords::Passwords;
@@ -67,6 +68,7 @@ pub(crate) struct Site {
     /// The Accept-Encoding of what is fetched for many.
     pub(crate) codings_asked: String,
     pub(crate) routes: RouteTable,
+    pub(crate) counted_routes: CountedRoutes,
     /// Some route is not for everybody, or some of its paths are not.
     pub(crate) has_guards: bool,
     /// Some route has limits of its own for requests, or answers them itself.
@@ -110,6 +112,7 @@ impl Site {
             is_esi_surrogate: has_parts(settings.esi.pages)
                 || routes.iter().filter_map(|route| route.esi).any(has_parts),
             asks_for_client_certificates: asks_for_client_certificates(&settings.listeners),
+            counted_routes: CountedRoutes::new(&routes, previous.map(|site| &site.counted_routes)),
             routes,
             settings,
         }
@@ -129,6 +132,7 @@ impl Site {
             hit_status: site.hit_status.clone(),
             codings_asked: site.codings_asked.clone(),
             routes: site.routes.clone(),
+            counted_routes: site.counted_routes.clone(),
             has_guards: site.has_guards,
             has_limits: site.has_limits,
             has_services: site.has_services,

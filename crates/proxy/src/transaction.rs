@@ -170,6 +170,8 @@ pub(crate) struct Transaction {
     pub(crate) key: Option<Key>,
     pub(crate) directives: RequestDirectives,
     pub(crate) started: Moment,
+    /// When its answer began to go out.
+    pub(crate) answer_began: Option<Moment>,
     pub(crate) outcome: Outcome,
     /// What the log says of an error of ours.
     pub(crate) error_note: Option<Box<ErrorNote>>,

@@ -75,6 +75,8 @@ pub enum Page {
     Dashboard,
     Metrics,
     Status,
+    /// What is inside.
+    Debug,
 }
 
 impl Answer {
@@ -119,6 +121,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/" => Page::Dashboard,
         b"/metrics" => Page::Metrics,
         b"/status" => Page::Status,
+        b"/debug" => Page::Debug,
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "this path takes POST"),
         _ => return Answer::refusal(404, "there are /, /status, /metrics, /origins, /vcl, /backends and /bans"),
@@ -222,6 +225,9 @@ impl Answer {
             Answer::Page { page: Page::Metrics, head_only } => {
                 (200, metrics_text::CONTENT_TYPE, metrics_text::metrics(&observe()), head_only)
             }
+            Answer::Page { page: Page::Debug, head_only } => {
+                (200, metrics_text::CONTENT_TYPE, metrics_text::debug(&observe()), head_only)
+            }
             Answer::Page { page: Page::Status, head_only } => {
                 (200, "application/json", status_json::status(&observe()), head_only)
             }
@@ -288,6 +294,7 @@ mod tests {
         check("GET /", "localhost:9180", tcp(LOOPBACK), Ok(Page::Dashboard));
         check("GET /status", "127.0.0.1", tcp(LOOPBACK), Ok(Page::Status));
         check("HEAD /metrics?x", "[::1]:1", tcp(LOOPBACK), Ok(Page::Metrics));
+        check("GET /debug", "localhost", tcp(LOOPBACK), Ok(Page::Debug));
         check("POST /status", "localhost", tcp(LOOPBACK), Err(405));
         check("GET /nothing", "localhost", tcp(LOOPBACK), Err(404));
         check("GET /debug/advance?ms=1", "localhost", tcp(LOOPBACK), Err(405));

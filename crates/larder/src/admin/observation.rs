@@ -3,10 +3,11 @@
 //! The only file of the admin that looks at the running proxy.
 
 use cache::{CacheStats, DiskStats};
-use proxy::counters::{COUNTERS, CoreCounters, CounterKind, HISTOGRAM_BUCKETS, Histogram};
+use proxy::counters::{COUNTERS, CoreCounters, CounterKind};
 use proxy::settings::{ListenAddress, ListenerTls};
 use proxy::{CodingStatus, Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus, wall_now_ms};
 
+use super::exchange_figures::ExchangeFigures;
 use crate::acme_board::AcmeStatus;
 use crate::addresses::show_listen;
 use crate::process_memory;
@@ -21,8 +22,7 @@ pub struct Observation {
     pub uptime_ms: u64,
     /// In the order of `COUNTERS`, summed over the cores.
     pub counters: Vec<u64>,
-    pub latency_hit: Latencies,
-    pub latency_origin: Latencies,
+    pub exchanges: ExchangeFigures,
     pub cache: CacheStats,
     pub disks: Vec<DiskStats>,
     pub origins: Vec<OriginStatus>,
@@ -80,48 +80,6 @@ impl WorkerLoad {
     }
 }
 
-/// A histogram over all cores.
-#[derive(Clone, Debug)]
-pub struct Latencies {
-    pub buckets: [u64; HISTOGRAM_BUCKETS],
-    pub sum_micros: u64,
-}
-
-impl Latencies {
-    fn of<'a>(cores: impl Iterator<Item = &'a Histogram>) -> Latencies {
-        let mut all = Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 };
-        for core in cores {
-            all.sum_micros = all.sum_micros.wrapping_add(core.sum_micros.get());
-            all.buckets.iter_mut().zip(&core.buckets).for_each(|(sum, bucket)| *sum += bucket.get());
-        }
-        all
-    }
-
-    pub fn count(&self) -> u64 {
-        self.buckets.iter().sum()
-    }
-
-    /// No more than `percent` of the answers took longer; `None` without any answer.
-    pub fn percentile_micros(&self, percent: f64) -> Option<u64> {
-        let count = self.count();
-        let rank = ((count as f64 * percent / 100.0).ceil() as u64).max(1);
-        let mut seen = 0;
-        let bucket = self.buckets.iter().position(|&n| {
-            seen += n;
-            seen >= rank
-        })?;
-        Histogram::upper_bound_micros(bucket).or_else(|| Histogram::upper_bound_micros(bucket - 1))
-    }
-
-    /// What came in after `earlier`.
-    pub fn since(&self, earlier: &Latencies) -> Latencies {
-        let mut all = self.clone();
-        all.sum_micros = all.sum_micros.wrapping_sub(earlier.sum_micros);
-        all.buckets.iter_mut().zip(&earlier.buckets).for_each(|(now, then)| *now = now.saturating_sub(*then));
-        all
-    }
-}
-
 /// What the proxy itself does not know.
 #[derive(Clone, Debug)]
 pub struct Circumstances {
@@ -139,9 +97,9 @@ impl Observation {
         for core in cores {
             counters.iter_mut().zip(core.values()).for_each(|(sum, value)| *sum = sum.wrapping_add(value));
         }
-        for (value, (_, kind, _)) in counters.iter_mut().zip(COUNTERS) {
+        for (value, counter) in counters.iter_mut().zip(COUNTERS) {
             // Cores are read one after the other, so a gauge that moves between two may seem to be below nothing.
-            if *kind == CounterKind::Gauge && *value > i64::MAX as u64 {
+            if counter.kind == CounterKind::Gauge && *value > i64::MAX as u64 {
                 *value = 0;
             }
         }
@@ -151,8 +109,7 @@ impl Observation {
             loads: cores.iter().map(|core| WorkerLoad::of(core)).collect(),
             uptime_ms: circumstances.uptime_ms,
             counters,
-            latency_hit: Latencies::of(cores.iter().map(|core| &core.latency_hit)),
-            latency_origin: Latencies::of(cores.iter().map(|core| &core.latency_origin)),
+            exchanges: ExchangeFigures::of(cores, proxy.counted_routes()),
             cache: proxy.cache_stats(),
             disks: proxy.disks_status(),
             origins: proxy.origins_status(),
@@ -174,7 +131,7 @@ impl Observation {
     /// A counter by its name in `proxy::counters`, which panics where there is none: a figure under a name that is written wrong
     /// would be 0 for ever. Lines that the log lost later on count as lost, not as written.
     pub fn counter(&self, name: &str) -> u64 {
-        let index = COUNTERS.iter().position(|(known, ..)| *known == name);
+        let index = COUNTERS.iter().position(|counter| counter.name == name);
         let value = self.counters[index.unwrap_or_else(|| panic!("no counter is called {name}"))];
         match name {
             "log_lines" => value.saturating_sub(self.log_lines_lost),
@@ -201,6 +158,7 @@ pub mod tests {
     use proxy::settings::UrlShare;
     use proxy::{BackendStatus, CodingClassStatus, HealthOrder, ProbeStatus};
 
+    use super::super::exchange_figures::tests::sample_exchanges;
     use super::*;
 
     fn probe() -> ProbeStatus {
@@ -210,8 +168,6 @@ pub mod tests {
 
     /// Every counter has its own value, so that a mix-up shows.
     pub fn sample() -> Observation {
-        let mut latency_hit = Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 250 };
-        (latency_hit.buckets[3], latency_hit.buckets[10]) = (90, 10);
         let address = |label: &str, state| {
             let label = label.into();
             AddressStatus {
@@ -234,8 +190,7 @@ pub mod tests {
             loads: vec![WorkerLoad { connections: 3, requests: 1 }, WorkerLoad { connections: 4, requests: 0 }],
             uptime_ms: 61_500,
             counters: (100..100 + COUNTERS.len() as u64).collect(),
-            latency_origin: Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 },
-            latency_hit,
+            exchanges: sample_exchanges(),
             cache: CacheStats { memory_bytes_max: 1 << 20, memory_bytes: 77, objects: 5, ..CacheStats::default() },
             disks: Vec::new(),
             origins: vec![OriginStatus {
@@ -248,6 +203,7 @@ pub mod tests {
                 connections: 7,
                 connections_max: 100,
                 queued: 1,
+                asked: 77,
                 faults: std::array::from_fn(|at| at as u64 + 1),
             }],
             parents: Vec::new(),
@@ -273,6 +229,7 @@ pub mod tests {
                         balance: "round-robin",
                         connections_max: 9,
                         queued: 0,
+                        asked: 0,
                         faults: Default::default(),
                     },
                     healthy: true,
@@ -320,20 +277,8 @@ pub mod tests {
     }
 
     #[test]
-    fn percentiles_come_from_the_buckets() {
-        let latencies = sample().latency_hit;
-        let upper = |bucket| Histogram::upper_bound_micros(bucket);
-        assert_eq!(latencies.count(), 100);
-        assert_eq!(latencies.percentile_micros(50.0), upper(3));
-        assert_eq!(latencies.percentile_micros(90.0), upper(3));
-        assert_eq!(latencies.percentile_micros(91.0), upper(10));
-        assert_eq!(sample().latency_origin.percentile_micros(50.0), None);
-        assert_eq!(latencies.since(&latencies).count(), 0);
-    }
-
-    #[test]
     fn lines_that_the_log_lost_were_not_written() {
-        let (seen, index) = (sample(), |name| COUNTERS.iter().position(|(n, ..)| *n == name).unwrap() as u64);
+        let (seen, index) = (sample(), |name| COUNTERS.iter().position(|counter| counter.name == name).unwrap() as u64);
         assert_eq!(seen.counter("log_lines"), 100 + index("log_lines") - 2);
         assert_eq!(seen.counter("log_lines_lost"), 100 + index("log_lines_lost") + 2);
     }

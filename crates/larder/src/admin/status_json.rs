@@ -15,7 +15,8 @@ use proxy::counters::COUNTERS;
 use proxy::{CodingClassStatus, CodingStatus, HitRatios};
 use serde_json::{Map, Value, json};
 
-use super::observation::{Latencies, Observation};
+use super::exchange_figures::Latencies;
+use super::observation::Observation;
 use super::origin_requests::origin_json;
 use super::vcl_requests::vcls_json;
 use crate::expiry_watch::show_date;
@@ -28,10 +29,10 @@ pub fn status(seen: &Observation) -> String {
     top.insert("server_name".to_owned(), json!(seen.server_name));
     top.insert("uptime_seconds".to_owned(), json!(seen.uptime_ms as f64 / 1_000.0));
     top.insert("workers".to_owned(), json!(seen.workers));
-    for (name, ..) in COUNTERS {
+    for name in COUNTERS.iter().map(|counter| counter.name) {
         match name.strip_prefix("connections_") {
             Some(short) => connections.insert(short.to_owned(), json!(seen.counter(name))),
-            None => top.insert((*name).to_owned(), json!(seen.counter(name))),
+            None => top.insert(name.to_owned(), json!(seen.counter(name))),
         };
     }
     top.insert("connections".to_owned(), Value::Object(connections));
@@ -71,7 +72,8 @@ pub fn status(seen: &Observation) -> String {
         top.insert(name.to_owned(), json!(value));
     }
     top.insert("disks".to_owned(), seen.disks.iter().map(disk).collect());
-    let latency = json!({ "hit": latency(&seen.latency_hit), "origin": latency(&seen.latency_origin) });
+    let exchanges = &seen.exchanges;
+    let latency = json!({ "hit": latency(&exchanges.latency_hit()), "origin": latency(&exchanges.latency_origin()) });
     top.insert("latency_micros".to_owned(), latency);
     let ratios = json!({ "5min": hit_ratios(&seen.hit_ratios[0]), "60min": hit_ratios(&seen.hit_ratios[1]) });
     top.insert("hit_ratios".to_owned(), ratios);

@@ -177,7 +177,7 @@ mod tests {
             "fetch_failed",
             proxy::counters::COUNTERS
                 .iter()
-                .map(|row| row.0)
+                .map(|row| row.name)
                 .filter(|name| name.starts_with("origin_errors_"))
                 .map(of)
                 .sum(),

@@ -44,6 +44,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
         fetch_records::opened(records, &fetch.origin().name, &upstream);
     }
     fetch.core.counters.origin_requests.add(1);
+    fetch.origin().was_asked();
     fetch.sent = Moment::now();
     let limit = fetch.timeouts.first_byte.after;
     match tokio::time::timeout(limit, write_request(fetch, &mut upstream)).await {

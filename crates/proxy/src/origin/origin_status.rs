@@ -21,6 +21,8 @@ pub struct OriginStatus {
     pub connections: usize,
     pub connections_max: usize,
     pub queued: usize,
+    /// Requests that were sent to it since it was first configured.
+    pub asked: u64,
     /// Requests and connections that failed by its doing, or that it was too busy for, since it was first configured: by their kinds,
     /// in the order of [`OriginFault::ALL`].
     pub faults: [u64; OriginFault::ALL.len()],
@@ -127,6 +129,7 @@ impl Origin {
             connections: self.servers.slots.open(),
             connections_max: self.servers.slots.open_max(),
             queued: self.servers.slots.waiting(),
+            asked: self.servers.asked.load(Ordering::Relaxed),
             faults: self.servers.faults.read(),
         }
     }

@@ -3,7 +3,7 @@
 //! counts are kept in one place.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
@@ -43,6 +43,8 @@ pub struct Servers {
     /// Told whenever an answer about a name came.
     heard: Notify,
     shelves_count: usize,
+    /// Requests that were sent to them.
+    pub asked: AtomicU64,
     /// What went wrong by their doing. Failures are rare, so that cores may share one count.
     pub faults: FaultCounts,
 }
@@ -102,6 +104,7 @@ impl Servers {
             account: Arc::clone(account),
             heard: Notify::new(),
             shelves_count: cores.clamp(SHELVES_MIN, SHELVES_MAX),
+            asked: AtomicU64::new(0),
             faults: FaultCounts::default(),
         });
         servers.rewrite_book(&servers.names.lock(), 0);
@@ -110,6 +113,10 @@ impl Servers {
         members.push(Arc::downgrade(&servers));
         drop(members);
         servers
+    }
+
+    pub fn was_asked(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn went_wrong(&self, fault: OriginFault) {

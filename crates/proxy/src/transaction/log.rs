@@ -7,8 +7,10 @@ use crate::access_log::{CacheVerdict, Record, write_record};
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::core::Core;
+use crate::counted_routes::RouteSlot;
 use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
+use crate::exchange_tally::EndedExchange;
 use crate::held_body::Whole;
 use crate::instant_answer::HitResponse;
 use crate::peer::Peer;
@@ -27,17 +29,6 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     let ended = Moment::now();
     let counters = &tx.core.counters;
     let micros = tx.started.micros_until(ended);
-    match tx.outcome.verdict {
-        CacheVerdict::Hit | CacheVerdict::Stale | CacheVerdict::File => counters.latency_hit.record(micros),
-        CacheVerdict::Miss
-        | CacheVerdict::Coalesced
-        | CacheVerdict::Revalidated
-        | CacheVerdict::Pass
-        | CacheVerdict::Error
-        | CacheVerdict::Memcached => counters.latency_origin.record(micros),
-        // Nobody was waited for, or there was no answer to wait for.
-        CacheVerdict::Synth | CacheVerdict::Refused | CacheVerdict::Purge | CacheVerdict::Pipe => {}
-    }
     // What was left out of a page.
     let mark = tx.place_in_page.mark();
     let mut why = mark.unwrap_or(tx.outcome.why);
@@ -56,6 +47,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     }
     // What a page includes has its place in the line of the page.
     let is_included = tx.place_in_page.level > 0;
+    if !is_included {
+        count(tx, micros);
+    }
     if tx.core.shared.logs() && !is_included {
         // What was asked, not what a program or its route made of it.
         let mut request = tx.asked().request();
@@ -77,6 +71,38 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
         request_records::end(records, ended);
     }
     downstream.finish(tx.persistent, tx.client_closes, || session_end(tx, end)).await
+}
+
+/// Counts an exchange that took steps of the story.
+fn count(tx: &Transaction, whole_micros: u64) {
+    let ended = EndedExchange {
+        class: tx.outcome.verdict,
+        protocol: tx.head.version,
+        route: tx.site.counted_routes.slot(tx.routed.route),
+        body_bytes: tx.outcome.body_bytes,
+        whole_micros,
+    };
+    let first_byte_micros = tx.answer_began.map(|began| tx.started.micros_until(began));
+    tx.core.counters.exchanges.ended(&ended, first_byte_micros);
+}
+
+/// Counts one that took none.
+#[inline]
+pub(crate) fn count_at_once<T: Whole>(
+    core: &Core,
+    site: &Site,
+    hit: &HitResponse<'_>,
+    _: &T,
+    (body_bytes, ended): (u64, Moment),
+) {
+    let ended = EndedExchange {
+        class: T::VERDICT,
+        protocol: hit.request.received.request.version,
+        route: site.counted_routes.slot(hit.request.route),
+        body_bytes,
+        whole_micros: hit.request.moment.micros_until(ended),
+    };
+    core.counters.exchanges.ended_at_once(&ended);
 }
 
 /// Why the connection ends with this answer, if it does.
@@ -129,8 +155,12 @@ pub(crate) fn refused(
     core: &Core,
     (peer, tls): (Peer, Option<&TlsFacts>),
     (refusal, error): (&Refusal, Option<&ErrorNote>),
-    verdict: CacheVerdict,
+    version: Version,
 ) {
+    let verdict = CacheVerdict::Refused;
+    let ended =
+        EndedExchange { class: verdict, protocol: version, route: RouteSlot::NONE, body_bytes: 0, whole_micros: 0 };
+    core.counters.exchanges.ended(&ended, None);
     if !core.shared.logs() {
         return;
     }
@@ -138,7 +168,7 @@ pub(crate) fn refused(
     let request = Request {
         method: Method::Other,
         method_text: b"",
-        version: Version::Http11,
+        version,
         form: TargetForm::Origin,
         scheme: message::Scheme::Http,
         authority: message::Authority::EMPTY,

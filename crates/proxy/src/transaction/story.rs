@@ -1,5 +1,6 @@
 //! The loop over the steps of a transaction.
 
+use crate::clock::Moment;
 use crate::downstream::Downstream;
 use crate::included::IncludedClient;
 use crate::policy::Policy;
@@ -39,6 +40,7 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
                 if downstream.has_unread_body() {
                     unread_body::settle(tx, downstream).await;
                 }
+                tx.answer_began = Some(Moment::now());
                 tx.core.counters.answered(tx.outcome.verdict);
                 tx.core.counters.hits_disk.add(u64::from(tx.outcome.is_hit_of_disk()));
                 transmit::run(tx, downstream, *outgoing).await

@@ -72,7 +72,7 @@ fn open_as_it_is<S: RequestSource>(
     let routed = Routed { route: ruling.route, ..Routed::default() };
     // What a program does is no answer of the store alone: it waits for the end of the handshake.
     let (tls, is_early) = (source.asker().tls_facts(), source.asker().is_early());
-    let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment };
+    let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment, route: routed.route };
     let xid = xids::next(&core.xids);
     let mut rest_of_hit = None;
     if first.is_none()

@@ -1,0 +1,100 @@
+//! docs/metrics.md, made of the rows of `metric_rows/`.
+
+use std::fmt::Write;
+
+use super::metric_definition::MetricDefinition;
+use super::metric_label::LabelDefinition;
+use super::metric_rows::{MetricGroup, groups};
+
+const BEGINNING: &str = "\
+# Metrics
+
+`GET /metrics` on the admin address (127.0.0.1:9180) has them in Prometheus' text format; `/status` has much of the same as JSON.
+`larder_edge_total`, which says how often each edge of the [machines](machines.md) was taken, is under `/debug`.
+
+    scrape_configs:
+      - job_name: larder
+        static_configs:
+          - targets: [\"127.0.0.1:9180\"]
+
+A response is counted when it is over, as the [access log](access-log.md) has it: once, in one class, with the bytes of its body that
+went out; the parts of a page are the page's. The counters of the cores count a class when its answer begins, parts of pages included, so they
+run ahead of the former by what is under way.
+
+    # hit ratio of the last five minutes
+    sum(rate(larder_responses_total{class=~\"hit|stale\"}[5m]))
+      / sum(rate(larder_responses_total{class=~\"hit|stale|revalidated|miss|coalesced|pass|error\"}[5m]))
+    # misses: the time to the first byte that 99 % of them keep
+    histogram_quantile(0.99, sum by (le) (rate(larder_response_first_byte_seconds_bucket{class=\"miss\"}[5m])))
+    # failures by origin and kind
+    sum by (origin, kind) (rate(larder_origin_faults_total[5m]))
+
+Names follow Prometheus' conventions: base units, counters end in `_total`. A name that is gone stays for one release under \"Former names\".
+Histograms have a bucket for each power of two of a microsecond. A route is known by what larder.toml says of it, keeps its counts over
+reloads, and the first 64 have counts of their own.
+
+This page is made from crates/larder/src/admin/metric_rows/ and, for the counters of the cores, crates/proxy/src/counters.rs:
+`UPDATE_DOCS=1 cargo test --release -p larder --bin larder` writes it anew.
+";
+
+/// The page.
+pub fn page() -> String {
+    let mut page = BEGINNING.to_owned();
+    groups().iter().for_each(|group| write_group(&mut page, group));
+    write_labels(&mut page);
+    page
+}
+
+fn write_group(page: &mut String, group: &MetricGroup) {
+    let head = "| name | kind | unit | labels | what it is | since |\n|---|---|---|---|---|---|";
+    // Writing to a String cannot fail, here and below.
+    let _ = writeln!(page, "\n## {}\n\n{head}", group.title);
+    group.rows.iter().for_each(|row| write_row(page, row));
+}
+
+fn write_row(page: &mut String, row: &MetricDefinition) {
+    let labels: Vec<String> = row.labels.iter().map(|label| format!("`{}`", label.name)).collect();
+    let says = match row.alias_of {
+        None => format!("{}.", row.help),
+        Some(now) => format!("{}. Ask for `{now}`.", row.help),
+    };
+    let (name, kind, unit) = (row.name, row.kind.word(), row.unit.word());
+    let _ = writeln!(page, "| `{name}` | {kind} | {unit} | {} | {says} | {} |", labels.join(" "), row.since);
+}
+
+/// Each once, with how many values it may have.
+fn write_labels(page: &mut String) {
+    page.push_str("\n## Labels\n\n| label | of | what it says | values at most |\n|---|---|---|---|\n");
+    let mut before: Vec<(&LabelDefinition, Vec<&str>)> = Vec::new();
+    let groups = groups();
+    for row in groups.iter().flat_map(|group| &group.rows) {
+        for label in row.labels {
+            match before.iter_mut().find(|(known, _)| known.name == label.name && known.says == label.says) {
+                Some((_, of)) => of.push(row.name),
+                None => before.push((label, vec![row.name])),
+            }
+        }
+    }
+    for (label, of) in before {
+        let names = match &of[..] {
+            [one] => format!("`{one}`"),
+            all => format!("`{}` and {} more", all[0], all.len() - 1),
+        };
+        let _ = writeln!(page, "| `{}` | {names} | {} | {} |", label.name, label.says, label.bound);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_page_is_what_the_rows_make_of_it() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, super::page()).expect("docs/ can be written");
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(text, super::page(), "UPDATE_DOCS=1 cargo test --release -p larder --bin larder writes it anew");
+    }
+}

@@ -1,0 +1,140 @@
+//! Under which name the exchanges of a route are counted. A route keeps its place over reloads, so that its counts never go back and are
+//! never another's; those for which there is no place share one.
+
+use std::sync::Arc;
+
+use crate::limits::{ROUTE_NAME_CHARS_MAX, ROUTES_COUNTED_MAX};
+use crate::route_table::{RouteAt, RouteTable};
+use crate::settings::RouteSettings;
+
+/// A place among the counts of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RouteSlot(u16);
+
+/// Places of their own, and one each for no route and for all others.
+pub(crate) const ROUTE_SLOTS: usize = ROUTES_COUNTED_MAX + 2;
+
+impl RouteSlot {
+    /// What belongs to no route: bytes that are no request, the forward proxy, a program without routes.
+    pub(crate) const NONE: RouteSlot = RouteSlot(0);
+    const OTHER: RouteSlot = RouteSlot(1);
+
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// The names of all routes that were ever counted, and the places of those of one configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct CountedRoutes {
+    /// By place.
+    names: Arc<[Arc<str>]>,
+    /// By route.
+    slots: Vec<RouteSlot>,
+}
+
+impl CountedRoutes {
+    pub(crate) fn new(routes: &RouteTable, former: Option<&CountedRoutes>) -> CountedRoutes {
+        let mut names: Vec<Arc<str>> = match former {
+            Some(former) => former.names.to_vec(),
+            None => vec!["none".into(), "other".into()],
+        };
+        let mut taken: Vec<String> = Vec::new();
+        let mut slots = Vec::new();
+        for route in routes.iter() {
+            let name = name_apart(&name_of(route), &taken);
+            slots.push(slot_of(&name, &mut names));
+            taken.push(name);
+        }
+        CountedRoutes { names: names.into(), slots }
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self, route: Option<RouteAt>) -> RouteSlot {
+        route.map_or(RouteSlot::NONE, |route| self.slots[route.index()])
+    }
+
+    /// By place.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        self.names.to_vec()
+    }
+}
+
+/// The place of a name, which it has already, or gets if there is one left.
+fn slot_of(name: &str, names: &mut Vec<Arc<str>>) -> RouteSlot {
+    // `none` and `other` are no routes: these have a slash in their names.
+    match names.iter().position(|known| **known == *name) {
+        Some(known) => RouteSlot(known as u16),
+        None if names.len() < ROUTE_SLOTS => {
+            names.push(name.into());
+            RouteSlot(names.len() as u16 - 1)
+        }
+        None => RouteSlot::OTHER,
+    }
+}
+
+/// As the file has it: methods, host, and path or pattern.
+fn name_of(route: &RouteSettings) -> String {
+    let methods = if route.methods.is_empty() { String::new() } else { format!("{} ", route.methods.join("|")) };
+    let host = route.host.as_deref().unwrap_or("");
+    let path = match &route.path_pattern {
+        Some(pattern) => format!("/~{}", pattern.text()),
+        None => route.path_prefix.clone(),
+    };
+    format!("{methods}{host}{path}").chars().take(ROUTE_NAME_CHARS_MAX).collect()
+}
+
+/// The second of a name is `NAME (2)`.
+fn name_apart(name: &str, taken: &[String]) -> String {
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    let mut all = std::iter::once(name.to_owned()).chain(numbered);
+    all.find(|name| !taken.contains(name)).expect("numbers do not end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::RouteTarget;
+
+    fn table(paths: &[&str]) -> RouteTable {
+        let route = |path: &&str| RouteSettings {
+            path_prefix: (*path).to_owned(),
+            ..RouteSettings::to(RouteTarget::Origin(0))
+        };
+        RouteTable::new(paths.iter().map(route).collect())
+    }
+
+    fn slots(counted: &CountedRoutes) -> Vec<usize> {
+        counted.slots.iter().map(|slot| slot.index()).collect()
+    }
+
+    #[test]
+    fn a_route_keeps_its_place_over_a_reload() {
+        let first = CountedRoutes::new(&table(&["/a", "/b"]), None);
+        let second = CountedRoutes::new(&table(&["/b", "/c", "/a"]), Some(&first));
+        assert_eq!((slots(&first), slots(&second)), (vec![2, 3], vec![3, 4, 2]));
+        assert_eq!(second.names().join(" "), "none other /a /b /c");
+    }
+
+    #[test]
+    fn routes_of_one_path_are_told_apart() {
+        let of_shop = RouteSettings {
+            host: Some("shop.example".to_owned()),
+            methods: vec!["GET".into(), "HEAD".into()],
+            ..RouteSettings::to(RouteTarget::Origin(0))
+        };
+        let routes = [of_shop.clone(), of_shop, RouteSettings::to(RouteTarget::Origin(0))];
+        let counted = CountedRoutes::new(&RouteTable::new(routes.to_vec()), None);
+        assert_eq!(counted.names()[2..].join(", "), "GET|HEAD shop.example/, GET|HEAD shop.example/ (2), /");
+    }
+
+    #[test]
+    fn those_without_a_place_share_one() {
+        let paths: Vec<String> = (0..ROUTES_COUNTED_MAX + 3).map(|at| format!("/{at}")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let counted = CountedRoutes::new(&table(&paths), None);
+        let others = slots(&counted).iter().filter(|slot| **slot == RouteSlot::OTHER.index()).count();
+        assert_eq!((others, counted.names.len()), (3, ROUTE_SLOTS));
+    }
+}
