@@ -8,6 +8,8 @@
 
 mod admin_request;
 pub mod exchange_figures;
+#[cfg(test)]
+mod metric_askers;
 mod metric_definition;
 mod metric_label;
 mod metric_rows;

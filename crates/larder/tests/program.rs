@@ -154,6 +154,8 @@ mod printed_vcl;
 mod process_checks;
 #[path = "program/process_faults.rs"]
 mod process_faults;
+#[path = "program/prometheus_tools.rs"]
+mod prometheus_tools;
 #[path = "program/raw_client.rs"]
 mod raw_client;
 #[path = "program/recipes.rs"]

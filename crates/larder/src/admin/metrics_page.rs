@@ -10,7 +10,8 @@ const BEGINNING: &str = "\
 # Metrics
 
 `GET /metrics` on the admin address (127.0.0.1:9180) has them in Prometheus' text format; `/status` has much of the same as JSON.
-`larder_edge_total`, which says how often each edge of the [machines](machines.md) was taken, is under `/debug`.
+[dist/alerts.yml](../dist/alerts.yml) has alerts for them, [dist/grafana-dashboard.json](../dist/grafana-dashboard.json) a dashboard for
+Grafana. `larder_edge_total`, which says how often each edge of the [machines](machines.md) was taken, is under `/debug`.
 
     scrape_configs:
       - job_name: larder
