@@ -2,6 +2,7 @@
 
 mod before_after;
 mod demo_site;
+mod live_view;
 mod slow_origin;
 
 use std::io::{IsTerminal, Write};
@@ -13,15 +14,14 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::addresses::{AdminAddress, show_listen};
-use crate::admin::observation::Observation;
 use crate::flags::DemoFlags;
 use crate::limits;
 use crate::plan::Plan;
-use crate::quantities::{show_micros, show_size};
 use crate::running::Running;
 use crate::say::say;
 use crate::signals::{Signals, Told};
 use before_after::{Side, measure, table};
+use live_view::{LiveView, ViewStyle};
 use slow_origin::SlowOrigin;
 
 /// Through larder so many times more requests are sent, or the measurement would be over before it began.
@@ -111,84 +111,36 @@ fn introduce(running: &Running, origin: &SlowOrigin, address: &ListenAddress) {
     }
 }
 
-/// Live numbers until a signal: one line that is written again and again on a terminal, else a line for each second
-/// in which somebody asked for something.
+/// Live numbers until a signal, and a word at the end.
 fn watch(signals: &mut Signals, ended: &mut oneshot::Receiver<()>, running: &Running, quiet: bool) {
-    let terminal = std::io::stdout().is_terminal();
     if !quiet {
         show!("Open larder's address in a browser. Ctrl-C ends the demo.\n");
     }
-    let mut last = running.admin.observe();
+    let mut view = LiveView::new(view_style(), running.admin.observe());
     loop {
         match signals.wait(ended, Some(Duration::from_secs(1))) {
             Told::Nothing if quiet => {}
-            Told::Nothing => {
-                let now = running.admin.observe();
-                let line = live_line(&last, &now);
-                if terminal {
-                    let _ = write!(std::io::stdout(), "\r\x1b[K{line}").and_then(|()| std::io::stdout().flush());
-                } else if now.counter("requests") != last.counter("requests") {
-                    show!("{line}");
-                }
-                last = now;
-            }
+            Told::Nothing => put(&view.second(running.admin.observe())),
             Told::Reload => {}
             Told::End | Told::Ended => break,
         }
     }
-    if terminal && !quiet {
-        show!("");
+    if !quiet {
+        put(&view.goodbye(&running.admin.observe()));
     }
 }
 
-fn live_line(last: &Observation, now: &Observation) -> String {
-    let grown = |name| now.counter(name).saturating_sub(last.counter(name));
-    let requests = grown("requests");
-    let hits = grown("hits") + grown("hits_stale");
-    let share = match (hits * 100).checked_div(requests) {
-        Some(percent) => format!("{percent} % from the store"),
-        None => "nobody asks".to_owned(),
-    };
-    let median = |hits: bool| {
-        let pick = |seen: &Observation| match hits {
-            true => seen.exchanges.latency_hit(),
-            false => seen.exchanges.latency_origin(),
-        };
-        pick(now).since(&pick(last)).percentile_micros(50.0).map_or("–".to_owned(), show_micros)
-    };
-    format!(
-        "{requests} requests/s, {share}; median hit {}, from the origin {}; {} objects in {}; {} connections",
-        median(true),
-        median(false),
-        now.cache.objects,
-        show_size(now.cache.memory_bytes),
-        now.counter("connections_active"),
-    )
+/// A picture on a terminal that can draw one, in colours unless NO_COLOR says otherwise.
+fn view_style() -> ViewStyle {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    match std::io::stdout().is_terminal() && !is_dumb {
+        true => ViewStyle::Picture { colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) },
+        false => ViewStyle::Lines,
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use proxy::access_log::CacheVerdict;
-
-    use super::*;
-    use crate::admin::observation::tests::sample;
-
-    #[test]
-    fn the_live_line_tells_of_the_last_second() {
-        let (last, mut now) = (sample(), sample());
-        assert!(live_line(&last, &now).starts_with("0 requests/s, nobody asks; median hit –"));
-        for (value, counter) in now.counters.iter_mut().zip(proxy::counters::COUNTERS) {
-            match counter.name {
-                "requests" => *value += 200,
-                "hits" => *value += 150,
-                _ => {}
-            }
-        }
-        now.exchanges.whole[CacheVerdict::Hit as usize].buckets[10] += 150;
-        let line = live_line(&last, &now);
-        assert!(
-            line.starts_with("200 requests/s, 75 % from the store; median hit 47 µs, from the origin –; 5 objects"),
-            "{line}"
-        );
-    }
+/// Prints a text that has its line feeds; a reader that has gone away ends nothing.
+fn put(text: &str) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
