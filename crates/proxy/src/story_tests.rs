@@ -16,6 +16,7 @@ mod pipes;
 mod programs;
 mod refusing;
 mod scripts_beneath_a_root;
+mod spellings_of_paths;
 mod streams_at_once;
 mod told_by_dictionaries;
 mod what_is_compressed;

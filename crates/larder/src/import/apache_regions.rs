@@ -231,8 +231,8 @@ impl<'w> HostRegions<'w> {
         lines.extend(not_stored(&guards, &words));
         lines.extend(guards);
         lines.extend(words.fields.lines(true));
-        let refuses_upgrades = !asked.upgrades && !(self.leads_sockets && asked.path == "/");
-        Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed(), refuses_upgrades })
+        let takes_upgrades = asked.upgrades || self.leads_sockets && asked.path == "/";
+        Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed(), refuses_upgrades: !takes_upgrades })
     }
 
     /// Lines of a route. `None`: nobody is let in.

@@ -30,8 +30,6 @@ const OTHER_SECTIONS: [&str; 13] = [
     "traces",
 ];
 
-/// What stands in the place of a value that may be a secret.
-
 /// A section with its lines; those of its `defaults` come first.
 #[derive(Clone, Debug)]
 pub struct HaproxySection {

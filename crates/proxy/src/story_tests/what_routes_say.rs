@@ -547,47 +547,6 @@ fn who_asks_too_often_is_told_when_to_come_again() {
 }
 
 #[test]
-fn no_spelling_is_a_way_round_a_limit() {
-    let story = Story::with(|settings| {
-        let rate = Rate { period_us: 1_000_000, burst: 1 };
-        let limit = RateLimit { rate, by: None, status: 429, zone: "login".into() };
-        let rules = Arc::new(RouteRules { rate_limits: vec![limit], ..RouteRules::default() });
-        let login = RouteSettings { path_prefix: "/login".to_owned(), rules, ..settings.routes[0].clone() };
-        settings.routes.push(login);
-    });
-    story.origin([fresh(60, "page")]);
-    let statuses = ["/login", "/%6cogin", "//login", "/a/../login", "/a"].map(|path| story.get(path, &[]).status());
-    assert_eq!(statuses, [200, 429, 429, 429, 200]);
-    // What cannot be decoded may be that path to who is asked.
-    assert_eq!(story.get("/%zz/../login", &[]).status(), 400);
-}
-
-#[test]
-fn no_spelling_comes_past_what_a_route_answers_itself() {
-    let story = Story::with(|settings| {
-        let answer = OwnAnswer {
-            status: 503,
-            location: None,
-            body: None,
-            kind: "text/plain".into(),
-            retry_after: None,
-            but_for: Vec::new(),
-        };
-        let rules = Arc::new(RouteRules { answer: Some(answer), ..RouteRules::default() });
-        let shop = RouteSettings {
-            path_prefix: "/shop".to_owned(),
-            target: RouteTarget::Itself,
-            rules,
-            ..settings.routes[0].clone()
-        };
-        settings.routes.push(shop);
-    });
-    story.origin([fresh(60, "page")]);
-    let statuses = ["/shop", "//shop", "/%73hop", "/x/../shop", "/"].map(|path| story.get(path, &[]).status());
-    assert_eq!(statuses, [503, 503, 503, 503, 200]);
-}
-
-#[test]
 fn a_body_is_no_larger_than_the_route_allows() {
     let story = with(RouteRules { request_body_bytes_max: Some(3), ..RouteRules::default() });
     story.origin([answer(200, &[], "page")]);
