@@ -1,6 +1,7 @@
 //! Under which name the exchanges of a route are counted. A route keeps its place over reloads, so that its counts never go back and are
 //! never another's; those for which there is no place share one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::limits::{ROUTE_NAME_CHARS_MAX, ROUTES_COUNTED_MAX};
@@ -30,7 +31,7 @@ impl RouteSlot {
 pub(crate) struct CountedRoutes {
     /// By place.
     names: Arc<[Arc<str>]>,
-    /// By route.
+    /// By route. The second of a name is `NAME (2)`.
     slots: Vec<RouteSlot>,
 }
 
@@ -40,12 +41,15 @@ impl CountedRoutes {
             Some(former) => former.names.to_vec(),
             None => vec!["none".into(), "other".into()],
         };
-        let mut taken: Vec<String> = Vec::new();
+        let mut places: HashMap<Arc<str>, usize> = names.iter().cloned().zip(0..).collect();
+        let mut counts: HashMap<String, usize> = HashMap::new();
         let mut slots = Vec::new();
         for route in routes.iter() {
-            let name = name_apart(&name_of(route), &taken);
-            slots.push(slot_of(&name, &mut names));
-            taken.push(name);
+            let name = name_of(route);
+            let count = counts.entry(name.clone()).or_insert(0);
+            *count += 1;
+            let name = if *count == 1 { name } else { format!("{name} ({count})") };
+            slots.push(slot_of(&name, (&mut names, &mut places)));
         }
         CountedRoutes { names: names.into(), slots }
     }
@@ -62,19 +66,21 @@ impl CountedRoutes {
 }
 
 /// The place of a name, which it has already, or gets if there is one left.
-fn slot_of(name: &str, names: &mut Vec<Arc<str>>) -> RouteSlot {
+fn slot_of(name: &str, (names, places): (&mut Vec<Arc<str>>, &mut HashMap<Arc<str>, usize>)) -> RouteSlot {
     // `none` and `other` are no routes: these have a slash in their names.
-    match names.iter().position(|known| **known == *name) {
-        Some(known) => RouteSlot(known as u16),
+    match places.get(name) {
+        Some(known) => RouteSlot(*known as u16),
         None if names.len() < ROUTE_SLOTS => {
-            names.push(name.into());
+            let name: Arc<str> = name.into();
+            places.insert(Arc::clone(&name), names.len());
+            names.push(name);
             RouteSlot(names.len() as u16 - 1)
         }
         None => RouteSlot::OTHER,
     }
 }
 
-/// As the file has it: methods, host, and path or pattern.
+/// As the file has it: methods, host, and path or pattern; of the fields that it asks for the names.
 fn name_of(route: &RouteSettings) -> String {
     let methods = if route.methods.is_empty() { String::new() } else { format!("{} ", route.methods.join("|")) };
     let host = route.host.as_deref().unwrap_or("");
@@ -82,14 +88,8 @@ fn name_of(route: &RouteSettings) -> String {
         Some(pattern) => format!("/~{}", pattern.text()),
         None => route.path_prefix.clone(),
     };
-    format!("{methods}{host}{path}").chars().take(ROUTE_NAME_CHARS_MAX).collect()
-}
-
-/// The second of a name is `NAME (2)`.
-fn name_apart(name: &str, taken: &[String]) -> String {
-    let numbered = (2..).map(|number| format!("{name} ({number})"));
-    let mut all = std::iter::once(name.to_owned()).chain(numbered);
-    all.find(|name| !taken.contains(name)).expect("numbers do not end")
+    let fields: String = route.fields.iter().map(|field| format!(" [{}]", field.name())).collect();
+    format!("{methods}{host}{path}{fields}").chars().take(ROUTE_NAME_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

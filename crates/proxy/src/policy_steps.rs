@@ -168,8 +168,7 @@ pub(crate) fn purge(tx: &mut Transaction) -> Option<Step> {
 /// An answer of ours is to be made.
 pub(crate) fn synthesize(tx: &mut Transaction, synth: &Synth) -> Option<Step> {
     match tx.policy {
-        // What is no request to be answered in the operator's way is refused in ours.
-        Policy::Program(_) if !synth.close => Some(client_steps::synthesize(tx, synth)),
+        Policy::Program(_) if synth.is_left_to_programs() => Some(client_steps::synthesize(tx, synth)),
         _ => None,
     }
 }

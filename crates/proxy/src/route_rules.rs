@@ -124,6 +124,11 @@ impl RouteRules {
         self.answer.as_ref().is_some_and(|answer| !client.is_among(&answer.but_for))
     }
 
+    /// The same, and without leading it elsewhere.
+    pub(crate) fn answers_here(&self, client: &ClientIdentity) -> bool {
+        self.answers(client) && self.answer.as_ref().is_some_and(|answer| answer.location.is_none())
+    }
+
     /// Does it say this field to origins, in which who its client is may be told?
     pub(crate) fn says_of_clients(&self, field: &Field<'_>) -> bool {
         let mut lines = self.request_fields.set.iter().chain(&self.request_fields.added);

@@ -229,7 +229,9 @@ impl RouteSettings {
     }
 
     fn conditions_hold(&self, request: &Request<'_>) -> bool {
-        let is_one = self.methods.iter().any(|method| method.as_bytes() == request.method_text);
+        // A purge is about what a GET of the same URL is given: whoever may purge that says so where that is answered.
+        let meant: [&[u8]; 2] = [request.method_text, if request.method == Method::Purge { b"GET" } else { b"" }];
+        let is_one = self.methods.iter().any(|method| meant.contains(&method.as_bytes()));
         (self.methods.is_empty() || is_one) && self.fields.iter().all(|condition| condition.fits(request))
     }
 
@@ -335,10 +337,14 @@ mod tests {
         let post = RouteSettings { methods: vec!["POST".into()], ..route(None, "/api", 2) };
         let condition = FieldCondition::new("X-Beta", Some("y*"));
         let beta = RouteSettings { fields: vec![condition], ..route(None, "/", 3) };
-        let routes = [route(None, "/api", 1), post, beta, route(None, "/", 4)];
+        let read = RouteSettings { methods: vec!["GET".into()], ..route(None, "/read", 5) };
+        let routes = [route(None, "/api", 1), post, beta, route(None, "/", 4), read];
         let check = |method, url, field, expect| assert_eq!(asked(&routes, method, url, field), Some(expect), "{url}");
         check("GET", "a/api/x", None, 1);
         check("POST", "a/api/x", None, 2);
+        check("GET", "a/read", None, 5);
+        check("PURGE", "a/read", None, 5);
+        check("HEAD", "a/read", None, 4);
         check("GET", "a/x", Some(("x-beta", "yes")), 3);
         check("GET", "a/x", Some(("x-beta", "no")), 4);
         // A longer path is more exact than a condition.

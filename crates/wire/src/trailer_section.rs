@@ -3,7 +3,7 @@
 //! The last part of `chunk_reader`'s work. Trailers are never merged into the head; which of them may be passed
 //! on at all is decided here, by a list that is closed for the names larder knows.
 
-use message::{FieldName, Fields, is_lookalike};
+use message::{FieldName, Fields, is_lookalike, reads_as};
 
 use crate::connection_options::is_token;
 use crate::{ChunkedLimits, Refusal, refusals};
@@ -68,8 +68,9 @@ pub(crate) fn may_trail(name: &[u8]) -> bool {
     match FieldName::classify(name) {
         FieldName::Etag | FieldName::ContentMd5 | FieldName::ContentDigest => true,
         FieldName::Other => {
-            const NEVER: [&[u8]; 3] = [b"WWW-Authenticate", b"Client-Cert", b"Client-Cert-Chain"];
-            !is_lookalike(name) && !NEVER.iter().any(|never| never.eq_ignore_ascii_case(name))
+            const NEVER: [&str; 6] =
+                ["www-authenticate", "client-cert", "client-cert-chain", "true-client-ip", "x-client-ip", "proxy"];
+            !is_lookalike(name) && !NEVER.iter().any(|never| reads_as(name, never))
         }
         _ => false,
     }

@@ -165,6 +165,7 @@ impl SectionWords {
         if later.stops_rewriting && self.is_rewritten {
             (self.fallback, self.is_rewritten) = (None, false);
         }
+        self.stops_rewriting = later.fallback.is_none() && (self.stops_rewriting || later.stops_rewriting);
         self.is_rewritten = if later.fallback.is_some() { later.is_rewritten } else { self.is_rewritten };
         let SectionWords { rule, has_overrides, index, proxy, fallback, keeps_host, .. } = later.clone();
         self.rule = rule.or(self.rule.take());

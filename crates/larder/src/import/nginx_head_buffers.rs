@@ -38,7 +38,10 @@ impl HeadBuffers {
         vec![
             format!("request_target_bytes_max = {line}"),
             format!("request_field_bytes_max = {line}"),
-            format!("request_head_bytes_max = {}", (self.one + count * self.large).clamp(512, 16 << 20)),
+            format!(
+                "request_head_bytes_max = {}",
+                self.one.saturating_add(count.saturating_mul(self.large)).clamp(512, 16 << 20)
+            ),
         ]
     }
 }

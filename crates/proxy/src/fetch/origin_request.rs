@@ -212,7 +212,10 @@ impl OriginRequest<'_> {
     fn is_contradicted(&self, field: &Field<'_>) -> bool {
         let fields = self.request.fields;
         let is_named = fields.contains(FieldName::XForwardedFor) || fields.contains(FieldName::Forwarded);
-        is_named && self.client.is_some_and(|client| forwarded::node_address(field.value) != Some(client.ip))
+        // The route may have taken both out since.
+        let contradicts = |client: &ClientIdentity| is_named || client.peer.ip() != client.ip;
+        let client = self.client.filter(|client| contradicts(client));
+        client.is_some_and(|client| forwarded::node_address(field.value) != Some(client.ip))
     }
 
     fn write_program_fields(&self, out: &mut impl HeadSink) {

@@ -30,6 +30,7 @@ use crate::route_rules::rate_table::whom_it_counts_for;
 use crate::route_rules::rewritten_request::{RewritingRoom, RewrittenRequest};
 use crate::route_rules::{Login, RouteRules};
 use crate::route_table::RouteAt;
+use crate::settings::RouteSettings;
 use crate::site::Site;
 use crate::transaction::synth::Synth;
 
@@ -57,8 +58,30 @@ pub(crate) enum FirstWord {
         credentials: Option<Box<[u8]>>,
         then: Option<Box<Synth>>,
         /// Routes that the path belongs to in another of its meanings, whose requests are counted.
-        also: Box<[RouteAt]>,
+        also: Box<[MeantRoute]>,
     },
+}
+
+/// A route to which a path belongs in another of its meanings, which is this one.
+#[derive(Clone, Debug)]
+pub(crate) struct MeantRoute {
+    pub(crate) at: RouteAt,
+    pub(crate) path: Box<[u8]>,
+}
+
+impl MeantRoute {
+    /// What the route says of a request for that path.
+    pub(crate) fn hear<T>(
+        &self,
+        site: &Site,
+        (request, client): (&Request<'_>, &ClientIdentity),
+        hear: impl FnOnce(&RouteRules, &TemplateSource<'_>) -> T,
+    ) -> T {
+        let (route, request) = (site.routes.at(self.at), Request { path: &self.path, ..request.clone() });
+        let groups = route.path_pattern.as_ref().filter(|_| route.rules.names_groups());
+        let groups = groups.and_then(|pattern| pattern.groups(&self.path));
+        hear(&route.rules, &TemplateSource { groups: groups.as_ref(), ..TemplateSource::of(&request, client) })
+    }
 }
 
 /// A request that is to be ruled on.
@@ -86,7 +109,7 @@ impl RouteVerdict {
 
     /// The same of a request that these routes count, too.
     #[cold]
-    fn counted_by(mut self, routes: Vec<RouteAt>) -> RouteVerdict {
+    fn counted_by(mut self, routes: Vec<MeantRoute>) -> RouteVerdict {
         let routes = routes.into_boxed_slice();
         self.first = Some(match self.first {
             None => FirstWord::Admit { credentials: None, then: None, also: routes },
@@ -212,39 +235,39 @@ fn refused_as_meant(
     site: &Site,
     asked: &RouteQuestion<'_, '_>,
     route: Option<RouteAt>,
-) -> Result<Vec<RouteAt>, Box<Synth>> {
+) -> Result<Vec<MeantRoute>, Box<Synth>> {
     let request = &asked.received.request;
     if !site.has_limits || closed_paths::means_itself(request.path) {
         return Ok(Vec::new());
     }
     let Some(meanings) = closed_paths::meanings(request.path) else {
-        return match site.routes.any_of_host(&request.authority.host, |route| route.rules.limits_requests()) {
+        let holds = |route: &RouteSettings| route.rules.limits_requests() || route.rules.answers_here(asked.client);
+        return match site.routes.any_of_host(&request.authority.host, holds) {
             true => Err(Box::new(WhyRefused::Meaningless.synth(asked.client))),
             false => Ok(Vec::new()),
         };
     };
-    let mut others: Vec<RouteAt> = meanings.iter().filter_map(|path| site.routes.find_path(request, path)).collect();
-    others.sort_unstable();
-    others.dedup();
-    let source = TemplateSource::of(request, asked.client);
-    others.retain(|other| Some(*other) != route);
-    let rules_of = |other: &RouteAt| &site.routes.at(*other).rules;
-    if let Some(refused) = others.iter().find_map(|other| refusal(core, asked, rules_of(other), &source)) {
-        return Err(Box::new(refused));
+    let mut others: Vec<MeantRoute> = Vec::new();
+    for path in meanings {
+        let at = site.routes.find_path(request, &path).filter(|at| Some(*at) != route);
+        if let Some(at) = at.filter(|at| others.iter().all(|other| other.at != *at)) {
+            others.push(MeantRoute { at, path: path.into() });
+        }
     }
-    if let Some(answered) = others.iter().find_map(|other| own_answer(asked, rules_of(other), &source)) {
-        return Err(Box::new(answered));
+    if let Some(said) = others.iter().find_map(|other| of_meant(core, site, asked, other)) {
+        return Err(Box::new(said));
     }
-    others.retain(|other| !rules_of(other).connection_limits.is_empty());
+    others.retain(|other| !site.routes.at(other.at).rules.connection_limits.is_empty());
     Ok(others)
 }
 
-/// What the route of a script says of a request that its file answers, though another path was asked for: its limits hold, and what it answers
-/// itself is answered.
-pub(crate) fn of_script(core: &Core, site: &Site, asked: &RouteQuestion<'_, '_>, at: RouteAt) -> Option<Synth> {
-    let (rules, request) = (&*site.routes.at(at).rules, &asked.received.request);
-    let source = TemplateSource::of(request, asked.client);
-    refusal(core, asked, rules, &source).or_else(|| own_answer(asked, rules, &source))
+/// What another route than that of the path as it stands says of a request: its limits hold, and what it answers itself is answered, but for
+/// where it leads elsewhere. That is about its own path: a directory whose script is led to the directory would be led to itself.
+pub(crate) fn of_meant(core: &Core, site: &Site, asked: &RouteQuestion<'_, '_>, meant: &MeantRoute) -> Option<Synth> {
+    meant.hear(site, (&asked.received.request, asked.client), |rules, source| {
+        let answer = || rules.answer.as_ref().filter(|_| rules.answers_here(asked.client));
+        refusal(core, asked, rules, source).or_else(|| answer().map(|answer| answer.synth(source)))
+    })
 }
 
 /// Who asks too often, or sends too much.

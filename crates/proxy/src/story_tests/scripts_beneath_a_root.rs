@@ -1,7 +1,9 @@
 //! A root with scripts: what is a file is shown, and what is none is asked of the origin.
 
 use super::*;
-use crate::settings::{ClosedPaths, Listing, PathPattern, Rate, RateLimit, RootScripts, RootSettings};
+use crate::settings::{
+    ClosedPaths, FieldTemplate, Listing, OwnAnswer, PathPattern, Rate, RateLimit, RootScripts, RootSettings,
+};
 use crate::static_files::finding::tests::TestFolder;
 
 /// A story whose scripts lie in this folder. Who runs them is mocked, and asked over HTTP/1.
@@ -84,6 +86,32 @@ fn the_limits_of_a_script_hold_whatever_stands_behind_it() {
     assert_eq!(statuses, [200, 429, 429]);
     story.pass_seconds(1);
     assert_eq!(story.ask("POST /admin/run.php/x", &[], "abcd").status(), 413);
+}
+
+/// As sites do that want no index.php in their URLs.
+#[test]
+fn a_redirect_from_a_script_to_its_directory_leads_nobody_in_circles() {
+    let folder = site("story-no-index");
+    let story = with_scripts(&folder, |settings| {
+        let answer = OwnAnswer {
+            status: 301,
+            location: FieldTemplate::parse("/admin/").ok(),
+            body: None,
+            kind: "text/plain".into(),
+            retry_after: None,
+            but_for: Vec::new(),
+        };
+        let route = RouteSettings {
+            path_prefix: "/admin/index.php".to_owned(),
+            target: RouteTarget::Itself,
+            rules: Arc::new(RouteRules { answer: Some(answer), ..RouteRules::default() }),
+            ..settings.routes[0].clone()
+        };
+        settings.routes.push(route);
+    });
+    assert_eq!(story.get("/admin/index.php", &[]).status(), 301);
+    story.origin([fresh(60, "made")]);
+    assert_eq!(story.get("/admin/", &[]).body(), "made");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A path may be another one to who is asked: what a route says holds for every spelling.
 
 use super::*;
-use crate::settings::{OwnAnswer, Rate, RateLimit};
+use crate::settings::{FieldTemplate, OwnAnswer, PathPattern, Rate, RateLimit};
 
 #[test]
 fn no_spelling_is_a_way_round_a_limit() {
@@ -40,6 +40,44 @@ fn no_spelling_comes_past_what_a_route_answers_itself() {
         settings.routes.push(shop);
     });
     story.origin([fresh(60, "page")]);
-    let statuses = ["/shop", "//shop", "/%73hop", "/x/../shop", "/"].map(|path| story.get(path, &[]).status());
-    assert_eq!(statuses, [503, 503, 503, 503, 200]);
+    let paths = ["/shop", "//shop", "/%73hop", "/x/../shop", "/%zz/../shop", "/"];
+    let statuses = paths.map(|path| story.get(path, &[]).status());
+    assert_eq!(statuses, [503, 503, 503, 503, 400, 200]);
+}
+
+/// The text that a limit goes by is that of the path which is meant.
+#[test]
+fn a_limit_by_a_part_of_the_path_counts_every_spelling_of_it() {
+    let story = Story::with(|settings| {
+        let by = FieldTemplate::parse("$1").ok();
+        let rate = Rate { period_us: 1_000_000, burst: 1 };
+        let limit = RateLimit { rate, by, status: 429, zone: "tenant".into() };
+        let rules = Arc::new(RouteRules { rate_limits: vec![limit], ..RouteRules::default() });
+        let path_pattern = PathPattern::new("^/t/([a-z]+)/").ok().map(Arc::new);
+        settings.routes.push(RouteSettings { path_pattern, rules, ..settings.routes[0].clone() });
+    });
+    story.origin([fresh(60, "page")]);
+    let paths = ["/t/a/x", "/t/a/x", "//t/a/x", "/%74/a/x", "/x/../t/a/x"];
+    assert_eq!(paths.map(|path| story.get(path, &[]).status()), [200, 429, 429, 429, 429]);
+}
+
+/// It is about that path alone, and what it makes of it would lead another spelling to itself.
+#[test]
+fn a_redirect_leads_no_other_spelling() {
+    let story = Story::with(|settings| {
+        let answer = OwnAnswer {
+            status: 301,
+            location: FieldTemplate::parse("/m%C3%BCnchen").ok(),
+            body: None,
+            kind: "text/plain".into(),
+            retry_after: None,
+            but_for: Vec::new(),
+        };
+        let rules = Arc::new(RouteRules { answer: Some(answer), ..RouteRules::default() });
+        let path_pattern = PathPattern::new("^/m\u{fc}nchen$").ok().map(Arc::new);
+        let target = RouteTarget::Itself;
+        settings.routes.push(RouteSettings { path_pattern, target, rules, ..settings.routes[0].clone() });
+    });
+    story.origin([fresh(60, "page")]);
+    assert_eq!(story.get("/m%C3%BCnchen", &[]).status(), 200);
 }

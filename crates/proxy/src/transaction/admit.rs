@@ -25,6 +25,7 @@ use crate::records::{RecordKind, request_records};
 use crate::route_rules::auth_request::{AuthAnswer, AuthRequest};
 use crate::route_rules::field_template::TemplateSource;
 use crate::route_rules::rate_table::{Counterpart, whom_it_counts_for};
+use crate::route_rules::route_verdict::MeantRoute;
 use crate::route_rules::under_way::CountedBy;
 use crate::route_table::RouteAt;
 use crate::site::{Backend, Routed, Site};
@@ -40,7 +41,7 @@ pub(crate) struct Unverified {
     pub(crate) credentials: Option<Box<[u8]>>,
     pub(crate) by: Door,
     /// Other routes that count it.
-    pub(crate) also: Box<[RouteAt]>,
+    pub(crate) also: Box<[MeantRoute]>,
     /// Where it goes on.
     pub(crate) then: Verdict,
 }
@@ -165,34 +166,34 @@ enum KnownOfClient {
 }
 
 /// Counts a request by all limits of a route that it came to only now, when its client is known as far as it will be.
-pub(super) fn count_for(tx: &mut Transaction, at: RouteAt) -> Result<(), Step> {
-    count(tx, Door::Route(at), &[], KnownOfClient::Address)?;
-    count(tx, Door::Route(at), &[], KnownOfClient::User)
+pub(super) fn count_for(tx: &mut Transaction, meant: &MeantRoute) -> Result<(), Step> {
+    count_by(tx, meant, KnownOfClient::Address)?;
+    count_by(tx, meant, KnownOfClient::User)
 }
 
-/// Counts the request by the limits for which so much has to be known, for as long as it is under way. What a page includes is counted with the page.
-fn count(tx: &mut Transaction, door: Door, also: &[RouteAt], known: KnownOfClient) -> Result<(), Step> {
-    let Door::Route(route) = door else { return Ok(()) };
+/// Counts the request by the limits for which so much has to be known. What a page includes is counted with the page.
+fn count(tx: &mut Transaction, door: Door, also: &[MeantRoute], known: KnownOfClient) -> Result<(), Step> {
+    let Door::Route(at) = door else { return Ok(()) };
     if tx.place_in_page.level > 0 {
         return Ok(());
     }
+    let path = tx.as_it_came().request().path.into();
+    count_by(tx, &MeantRoute { at, path }, known)?;
+    also.iter().try_for_each(|meant| count_by(tx, meant, known))
+}
+
+/// The same by those of one route, for as long as it is under way.
+fn count_by(tx: &mut Transaction, meant: &MeantRoute, known: KnownOfClient) -> Result<(), Step> {
     let (site, head) = (Arc::clone(&tx.site), Rc::clone(tx.as_it_came()));
-    let request = head.request();
-    let user = tx.user.clone();
-    for at in [route].iter().chain(also) {
-        let held = tx.counted.len();
-        let route = site.routes.at(*at);
-        let rules = &route.rules;
-        let groups = route.path_pattern.as_ref().filter(|_| rules.names_groups());
-        let groups = groups.and_then(|pattern| pattern.groups(request.path));
-        let (user, groups) = (user.as_deref(), groups.as_ref());
-        let source = TemplateSource { user, groups, ..TemplateSource::of(&request, &tx.client) };
-        for limit in
-            rules.connection_limits.iter().filter(|limit| limit.by.needs_user() == (known == KnownOfClient::User))
-        {
+    let (request, user, client) = (head.request(), tx.user.clone(), tx.client);
+    let held = tx.counted.len();
+    meant.hear(&site, (&request, &client), |rules, source| {
+        let source = TemplateSource { user: user.as_deref(), ..*source };
+        let needs = known == KnownOfClient::User;
+        for limit in rules.connection_limits.iter().filter(|limit| limit.by.needs_user() == needs) {
             let who = match &limit.by {
-                CountedBy::Client => whom_it_counts_for(None, &source, tx.client.ip),
-                CountedBy::Key(key) => whom_it_counts_for(Some(key), &source, tx.client.ip),
+                CountedBy::Client => whom_it_counts_for(None, &source, client.ip),
+                CountedBy::Key(key) => whom_it_counts_for(Some(key), &source, client.ip),
                 CountedBy::Route => Some(Counterpart::new()),
             };
             let Some(who) = who else { continue };
@@ -207,8 +208,8 @@ fn count(tx: &mut Transaction, door: Door, also: &[RouteAt], known: KnownOfClien
             };
             tx.counted.push(counted);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Name and password. The error is where the request goes instead.

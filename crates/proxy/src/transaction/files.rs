@@ -13,7 +13,7 @@ use crate::access_log::CacheVerdict;
 use crate::answer_plan::AnswerPlan;
 use crate::parsed_request;
 use crate::route_rules::guards::WhyRefused;
-use crate::route_rules::route_verdict::{self, RouteQuestion};
+use crate::route_rules::route_verdict::{self, MeantRoute, RouteQuestion};
 use crate::settings::{Listing, RootSettings, RouteTarget};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
@@ -80,9 +80,10 @@ fn limits_of_script(tx: &mut Transaction, path: &[u8]) -> Result<(), Step> {
     let page = tx.place_in_page.page().cloned();
     let (seen, client, moment) = (tx.seen, &tx.client, tx.started);
     let asked = RouteQuestion { received: &received, seen, client, moment, page: page.as_deref() };
-    match route_verdict::of_script(&tx.core, &tx.site, &asked, at) {
+    let meant = MeantRoute { at, path: path.into() };
+    match route_verdict::of_meant(&tx.core, &tx.site, &asked, &meant) {
         Some(synth) => Err(Step::Synth(synth)),
-        None => admit::count_for(tx, at),
+        None => admit::count_for(tx, &meant),
     }
 }
 

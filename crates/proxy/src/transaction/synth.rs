@@ -72,6 +72,12 @@ impl Synth {
         Synth { text: Text::Sentence(text.into()), ..Synth::new(status, token, verdict, "") }
     }
 
+    /// May a program answer in its place? What is no request to be answered in the operator's way is refused in ours, and of a request that comes
+    /// in a circle one that asked once more would make hundreds.
+    pub(crate) fn is_left_to_programs(&self) -> bool {
+        !self.close && self.token != LOOP_DETECTED
+    }
+
     /// A number, where there is more to know than a stranger is told, and what the log is to hold under it.
     pub(crate) fn note(&self) -> Option<ErrorNote> {
         let Text::Detail(detail) = &self.text else { return None };
@@ -222,8 +228,7 @@ impl Synth {
 
     pub(crate) fn loop_detected(pseudonym: &str) -> Synth {
         let text = format!("The request has been here before: Via names {pseudonym}. An origin points back at us.");
-        // A program that asked once more would make hundreds of requests of one.
-        Synth { close: true, ..Synth::new(508, "loop-detected", CacheVerdict::Refused, text) }
+        Synth::new(508, LOOP_DETECTED, CacheVerdict::Refused, text)
     }
 
     pub(crate) fn body_too_large() -> Synth {
@@ -478,6 +483,7 @@ fn not_among(why: &str, client: &ClientIdentity) -> String {
 }
 
 pub(crate) const VCL_FAILED: &str = "vcl-failed";
+const LOOP_DETECTED: &str = "loop-detected";
 pub(crate) const MEMORY_SHORT: &str = "memory-short";
 
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
