@@ -358,7 +358,10 @@ mod tests {
         ];
         let beneath = |above: &[&str], kind: SectionKind, own: &[&str]| {
             let mut words = read(SectionKind::Directory, above);
-            words.then(&read(kind, own));
+            // As those of a place are, which are folded by themselves first.
+            let mut of_place = SectionWords::default();
+            of_place.then(&read(kind, own));
+            words.then(&of_place);
             words.fallback
         };
         for kind in [SectionKind::Directory, SectionKind::Location] {
