@@ -57,7 +57,11 @@ impl JudgedCache {
         }
         command.args(as_varnishd(port, folder)).args(["-b", "none", "-S", "none"]).args(FEW_THREADS);
         command.arg("-T").arg(format!("127.0.0.1:{management}")).args(["-p", QUICK_COMPILER]);
-        Ok((JudgedCache::run(project, which, command, port, folder)?, management))
+        let mut cache = JudgedCache::run(project, which, command, port, folder)?;
+        // It may listen there a moment later than it serves.
+        let waited = ports::wait(management, START_SECONDS_MAX, || matches!(cache.process.try_wait(), Ok(None)));
+        waited.map_err(|why| format!("{}: {why}: {}", which.name(), cache.last_words()))?;
+        Ok((cache, management))
     }
 
     /// `vcl_path` is where included files are looked for; the folder is for what the program leaves behind.

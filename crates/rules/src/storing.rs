@@ -493,6 +493,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn where_max_age_is_said_to_clients_alone_what_is_said_to_caches_shares() {
+        let defaults = StoreDefaults { share_by_max_age: false, ..StoreDefaults::default() };
+        let check = |lines: &str, expect| {
+            let stored = store_as("GET /", "Cookie: a=b", 200, lines, &defaults).map(|_| ());
+            assert_eq!(stored, expect, "{lines:?}");
+        };
+        check("Cache-Control: max-age=60", Err(WhyNotStored::Cookie));
+        check("Expires: {60}\nDate: {0}", Err(WhyNotStored::Cookie));
+        check("Cache-Control: public, max-age=60", Ok(()));
+        check("Cache-Control: s-maxage=60", Ok(()));
+        check("CDN-Cache-Control: max-age=60", Ok(()));
+    }
+
     /// RFC 9111 §4.2.2: no lifetime is guessed there, whatever is said of sharing.
     #[test]
     fn nothing_is_guessed_beside_credentials_and_cookies() {

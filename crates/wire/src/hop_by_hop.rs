@@ -139,7 +139,9 @@ mod tests {
     #[test]
     fn what_a_program_nominates_goes_and_nothing_else() {
         let mut fields = Fields::default();
-        for (name, value) in [("Connection", "close, x-own"), ("X-OWN", "1"), ("Trailer", "t"), ("Close", "2")] {
+        for (name, value) in
+            [("Connection", "close, x-own, x-two"), ("X-OWN", "1"), ("X-Two", "3"), ("Trailer", "t"), ("Close", "2")]
+        {
             fields.push_named(name.as_bytes(), value.as_bytes());
         }
         HopByHop::drop_nominated(&mut fields);
