@@ -127,6 +127,7 @@ fn is_said_anyway(line: &Directive) -> bool {
 pub fn service(
     directive: &Directive,
     words: &[String],
+    folder: &Path,
     origins: &mut Origins,
     findings: &mut Findings,
 ) -> Option<AskedService> {
@@ -156,7 +157,7 @@ pub fn service(
         return None;
     }
     let asked = Directive { block: Some(rest), ..directive.clone() };
-    let asked = caddy_origin::of(&asked, words, TextScope::default(), origins, findings)?;
+    let asked = caddy_origin::of(&asked, words, TextScope::default(), folder, origins, findings)?;
     let mut names = Vec::new();
     for field in &copied {
         let (from, to) = field.split_once('>').unwrap_or((field, field));
@@ -249,7 +250,7 @@ mod tests {
         let asked = |block| {
             let directive = Directive { block, ..directive("forward_auth auth:9091") };
             let (mut origins, mut findings) = (Origins::default(), Findings::default());
-            let asked = service(&directive, &directive.arguments, &mut origins, &mut findings);
+            let asked = service(&directive, &directive.arguments, Path::new(""), &mut origins, &mut findings);
             (asked.map(|asked| (asked.line, asked.requests.names("X-B"))), findings.left_count())
         };
         let line = "auth_request = { origin = \"auth:9091\", path = \"/verify\", copy = [\"X-A\", \"X-C\"] }";

@@ -24,6 +24,8 @@ pub struct Hands<'w> {
     pub origins: &'w mut Origins,
     pub users: &'w mut UserFiles,
     pub file: &'w Path,
+    /// The folder in which it lies, from the root on.
+    pub folder: &'w Path,
     /// Proxies are believed: who is connected may be one, and larder's networks are of clients.
     pub believes_proxies: bool,
     /// Routes may be told apart by fields.
@@ -111,7 +113,7 @@ pub fn take(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &A
         "forward_auth" if !passage.path.is_own() || passage.fallback.is_some() || !passage.requests.is_empty() => {
             return closed(hands, directive, "closed: a service is told the client's own path and fields");
         }
-        "forward_auth" => match caddy_access::service(directive, words, hands.origins, hands.findings) {
+        "forward_auth" => match caddy_access::service(directive, words, hands.folder, hands.origins, hands.findings) {
             Some(service) if !passage.guards.iter().any(|guard| guard.starts_with("auth_request")) => {
                 now.guards.push(service.line);
                 now.requests = service.requests;
@@ -343,7 +345,7 @@ fn proxied(hands: &mut Hands<'_>, step: &Step<'_>, passage: &Passage, asked: &As
     }
     let mut scope = scope(passage, asked);
     scope.groups = None;
-    let asked_origin = caddy_origin::of(step.directive, step.words, scope, hands.origins, hands.findings);
+    let asked_origin = caddy_origin::of(step.directive, step.words, scope, hands.folder, hands.origins, hands.findings);
     let Some(origin) = asked_origin else { return LeafAnswer::Closed };
     let mut who = vec![format!("origin = {}", quoted(&origin.origin))];
     let (mut pattern, mut closed) = (None, Vec::new());

@@ -2,6 +2,8 @@
 //!
 //! What larder cannot ask is no origin here, and what it would answer stays shut. It knows no routes.
 
+use std::path::{Path, PathBuf};
+
 use crate::addresses::{parse_fastcgi, parse_origin};
 use crate::import::caddy_fields::{FieldEdits, FieldsOf};
 use crate::import::caddy_text::{TextScope, bytes, milliseconds, text, time};
@@ -65,6 +67,8 @@ pub struct CaddyOrigin {
 #[derive(Default)]
 struct ProxyWords {
     upstreams: Vec<String>,
+    /// Where relative names of files begin.
+    folder: PathBuf,
     is_tls: bool,
     is_h2c: bool,
     host: Option<String>,
@@ -79,15 +83,16 @@ struct ProxyWords {
     is_closed: bool,
 }
 
-/// The origin for this `reverse_proxy`; `words` are its upstreams. `None`: it cannot be one, which has been said.
+/// The origin for this `reverse_proxy`; `words` are its upstreams, and relative names begin in `folder`. `None`: it cannot be one, which has been said.
 pub fn of(
     directive: &Directive,
     words: &[String],
     scope: TextScope<'_>,
+    folder: &Path,
     origins: &mut Origins,
     findings: &mut Findings,
 ) -> Option<CaddyOrigin> {
-    let mut said = ProxyWords { upstreams: words.to_vec(), ..ProxyWords::default() };
+    let mut said = ProxyWords { upstreams: words.to_vec(), folder: folder.to_owned(), ..ProxyWords::default() };
     for line in directive.children() {
         said.take(line, scope, findings);
     }
@@ -152,6 +157,11 @@ pub fn of_application(
 }
 
 impl ProxyWords {
+    /// A file of the old configuration's, as a value: the new one may lie elsewhere.
+    fn file(&self, written: &str) -> String {
+        quoted(&self.folder.join(written).display().to_string())
+    }
+
     fn take(&mut self, line: &Directive, scope: TextScope<'_>, findings: &mut Findings) {
         let first = line.argument(0);
         match line.name.as_str() {
@@ -290,14 +300,14 @@ impl ProxyWords {
             }
             "tls_trusted_ca_certs" if line.arguments.len() == 1 => {
                 self.is_tls = true;
-                self.tls.push(format!("ca = {}", quoted(first)));
+                self.tls.push(format!("ca = {}", self.file(first)));
             }
             "tls_trust_pool" if first == "file" && line.arguments.len() == 2 => {
                 self.is_tls = true;
-                self.tls.push(format!("ca = {}", quoted(line.argument(1))));
+                self.tls.push(format!("ca = {}", self.file(line.argument(1))));
             }
             "tls_client_auth" if line.arguments.len() == 2 => {
-                self.tls.push(format!("cert = {}, key = {}", quoted(first), quoted(line.argument(1))));
+                self.tls.push(format!("cert = {}, key = {}", self.file(first), self.file(line.argument(1))));
             }
             "versions" => {
                 self.is_h2c |= line.arguments.iter().any(|version| version == "h2c");
@@ -361,7 +371,8 @@ mod tests {
         let (mut origins, mut findings) = (Origins::default(), Findings::default());
         let proxy = directive(&format!("reverse_proxy {upstreams}"));
         let proxy = Directive { block: Some(lines.to_vec()), ..proxy };
-        let asked = of(&proxy, &proxy.arguments, TextScope::default(), &mut origins, &mut findings);
+        let asked =
+            of(&proxy, &proxy.arguments, TextScope::default(), Path::new("/etc/caddy"), &mut origins, &mut findings);
         let mut text = String::new();
         origins.write(&mut text);
         assert_eq!(asked.map(|_| text.trim()), expect, "{upstreams}");
@@ -417,6 +428,21 @@ mod tests {
         let tls = "[origin.\"a:1\"]\nurls = [\"https://a:1\"]\ntls = { verify = false, name = \"b.test\" }";
         check("a:1", &[transport(&["tls_insecure_skip_verify", "tls_server_name b.test"])], Some(tls), 0);
         check("a:1", &[transport(&["versions h2c 2"])], Some("[origin.\"a:1\"]\nurls = [\"h2://a:1\"]"), 0);
+    }
+
+    /// Relative names of the new file begin at its own folder.
+    #[test]
+    fn files_are_where_they_were() {
+        for (written, key) in [
+            ("tls_trusted_ca_certs ca.pem", "ca = \"/etc/caddy/ca.pem\""),
+            ("tls_trust_pool file ca.pem", "ca = \"/etc/caddy/ca.pem\""),
+            ("tls_trusted_ca_certs /etc/ssl/ca.pem", "ca = \"/etc/ssl/ca.pem\""),
+            ("tls_client_auth a.pem b.pem", "cert = \"/etc/caddy/a.pem\", key = \"/etc/caddy/b.pem\""),
+        ] {
+            let mut said = ProxyWords { folder: PathBuf::from("/etc/caddy"), ..ProxyWords::default() };
+            said.take(&transport(&[written]), TextScope::default(), &mut Findings::default());
+            assert_eq!(said.tls, [key], "{written}");
+        }
     }
 
     #[test]

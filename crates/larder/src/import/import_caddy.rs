@@ -87,6 +87,12 @@ struct Import {
 }
 
 impl Import {
+    /// Where relative names of files begin.
+    fn folder(&self) -> PathBuf {
+        let folder = self.file.parent().unwrap_or(Path::new("")).to_owned();
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+
     fn carry(&mut self, read: &CaddyFile) {
         for option in &read.options {
             self.option(option);
@@ -94,8 +100,7 @@ impl Import {
         for absent in &read.absent {
             self.findings.leave(absent, "there is no such file or snippet");
         }
-        let folder = self.file.parent().unwrap_or(Path::new("")).to_owned();
-        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        let folder = self.folder();
         let all = read.sites.iter().map(|site| {
             let listens = SiteListens::of(&site.head, &site.directives, &self.ports, &folder, &mut self.findings);
             (site, listens)
@@ -131,7 +136,10 @@ impl Import {
             "acme_ca" if first.starts_with("https://") => {
                 self.ports.authority.push(format!("directory = {}", quoted(first)));
             }
-            "acme_ca_root" => self.ports.authority.push(format!("ca = {}", quoted(first))),
+            "acme_ca_root" => {
+                let file = self.folder().join(first).display().to_string();
+                self.ports.authority.push(format!("ca = {}", quoted(&file)));
+            }
             "http_port" => self.ports.http = first.parse().unwrap_or(self.ports.http),
             "https_port" => self.ports.https = first.parse().unwrap_or(self.ports.https),
             "default_bind" if !option.arguments.is_empty() => self.ports.binds.clone_from(&option.arguments),
@@ -279,11 +287,13 @@ impl Import {
 
     /// The places of a site for this host.
     fn walk(&mut self, steps: &[Step<'_>], host: Option<&str>) -> Option<Vec<Leaf>> {
+        let folder = self.folder();
         let hands = Hands {
             findings: &mut self.findings,
             origins: &mut self.origins,
             users: &mut self.users,
             file: &self.file,
+            folder: &folder,
             believes_proxies: self.believes_proxies,
             asks_fields: self.asks_fields,
             is_secure: self.is_secure,
