@@ -86,6 +86,7 @@ mod shown_word;
 mod squid_access;
 mod squid_conf;
 mod squid_peers;
+mod squid_sites;
 mod squid_words;
 mod stable_sort;
 

@@ -1,11 +1,11 @@
 //! `larder import squid.conf`: what squid serves and whom, as an accelerator and as a forward proxy, in; a larder.toml out,
 //! and a list of what could not be carried over.
 //!
-//! Files are read by `squid_conf.rs`; who may go where is in `squid_access.rs`, and whom squid asks in
-//! `squid_peers.rs`. Here are ports, memory and files.
+//! Files are read by `squid_conf.rs`; who may go where through the proxy is in `squid_access.rs`, who may come to sites in
+//! `squid_sites.rs`, and whom squid asks in `squid_peers.rs`. Here are ports, memory and files.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cache::DiskFile;
@@ -15,7 +15,8 @@ use crate::import::import_flags::ImportFlags;
 use crate::import::nginx_conf::Directive;
 use crate::import::squid_access::{Acl, access, built_in, purge_from};
 use crate::import::squid_conf;
-use crate::import::squid_peers::Peers;
+use crate::import::squid_peers::{Peers, SiteGuards};
+use crate::import::squid_sites::{OTHER_RULES, SiteRules, is_shut_by_others};
 use crate::import::squid_words::{ImportedWords, SquidWords};
 
 /// Directives that say how squid runs, and not what it serves.
@@ -50,9 +51,16 @@ const OF_THE_PROCESS: [&str; 28] = [
     "cache_replacement_policy",
 ];
 
+/// Is a port an accelerator's?
+fn is_of_sites(port: &Directive) -> bool {
+    port.arguments.iter().skip(1).any(|option| matches!(option.as_str(), "accel" | "vhost" | "vport"))
+}
+
 pub fn import(flags: &ImportFlags) -> ExitCode {
     let done = squid_conf::read(&flags.file).map(|directives| {
-        let mut import = Import::default();
+        let folder = flags.file.parent().unwrap_or(Path::new(""));
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let mut import = Import { folder, ..Import::default() };
         import.carry(&directives);
         let text = import.text(&flags.file);
         (import.findings, text)
@@ -70,6 +78,9 @@ struct Import {
     words: SquidWords,
     route_words: ImportedWords,
     acls: BTreeMap<String, Acl>,
+    guards: SiteGuards,
+    /// Where relative names begin.
+    folder: PathBuf,
     memory: Option<String>,
     /// Sections.
     disks: Vec<String>,
@@ -99,21 +110,25 @@ impl Import {
         self.purge_from = purge_from(&rules, &self.acls);
         let is_forward = self.listeners.iter().any(|(_, is_forward)| *is_forward);
         self.route_words = self.words.for_routes(is_forward, &mut self.findings);
+        let is_shut = is_shut_by_others(directives, &mut self.findings);
         if is_forward {
             let has_users = self.forward.iter().any(|line| line.starts_with("password_file"));
-            let lines = access(&rules, &self.acls, has_users, &mut self.findings);
-            self.forward.extend(lines);
-        } else {
-            for rule in rules {
-                match (rule.argument(0), rule.argument(1)) {
-                    ("allow", "all") | ("deny", "all") => {
-                        self.findings.note(rule, "a site is for everybody who can reach the listener");
-                    }
-                    _ => self
-                        .findings
-                        .leave(rule, "a site is for everybody: larder has rules for the forward proxy alone"),
-                }
+            let mut lines = access(&rules, &self.acls, has_users, &mut self.findings);
+            if is_shut {
+                lines.retain(|line| !line.starts_with("allow_clients"));
+                lines.insert(0, "allow_clients = []".to_owned());
             }
+            self.forward.extend(lines);
+        }
+        let mut sites = SiteRules::new(&rules, &self.acls, is_shut);
+        let hosts: Vec<Vec<String>> = self.peers.hosts_of_origins().map(<[String]>::to_vec).collect();
+        self.guards = hosts.into_iter().map(|hosts| (hosts.clone(), sites.guard(&hosts))).collect();
+        // What is said of nobody's routes is said of none.
+        let origin = directives.iter().find(|one| one.name == "cache_peer");
+        if let Some(origin) = origin.filter(|_| !self.guards.is_empty()) {
+            sites.say(origin, &mut self.findings);
+        } else if !is_forward {
+            rules.iter().for_each(|rule| self.findings.note(rule, "no route is made that it could be about"));
         }
     }
 
@@ -121,6 +136,7 @@ impl Import {
         let first = directive.argument(0);
         match directive.name.as_str() {
             "acl" | "http_access" => {}
+            name if OTHER_RULES.contains(&name) => {}
             "http_port" => self.port(directive),
             "cache_peer" => self.peers.take(directive, &mut self.findings),
             "cache_peer_domain" => {
@@ -174,7 +190,7 @@ impl Import {
         if has(&["intercept", "transparent", "tproxy", "ssl-bump"]) {
             return self.findings.leave(directive, "connections that were meant for somebody else are not taken");
         }
-        let is_forward = !has(&["accel", "vhost", "vport"]);
+        let is_forward = !is_of_sites(directive);
         let address = match first.parse::<u16>() {
             Ok(port) => format!("*:{port}"),
             Err(_) => first.to_owned(),
@@ -240,7 +256,8 @@ impl Import {
             ("basic", "program")
                 if directive.argument(2).ends_with("basic_ncsa_auth") && directive.arguments.len() == 4 =>
             {
-                self.forward.push(format!("password_file = {}", quoted(directive.argument(3))));
+                let file = self.folder.join(directive.argument(3)).display().to_string();
+                self.forward.push(format!("password_file = {}", quoted(&file)));
                 self.findings.note(directive, "its hashes have to be bcrypt: htpasswd -B");
             }
             ("basic", "realm") => self.forward.push(format!("realm = {}", quoted(&directive.arguments[2..].join(" ")))),
@@ -265,7 +282,7 @@ impl Import {
             let lines: Vec<String> = [format!("address = {}", quoted(address))].into_iter().chain(mode).collect();
             section("\n[[listen]]\n", &lines);
         }
-        for (heading, lines) in self.peers.origins(&self.route_words) {
+        for (heading, lines) in self.peers.origins(&self.route_words, &self.guards) {
             section(&heading, &lines);
         }
         section("\n[forward]\n", &self.forward_lines());
@@ -355,7 +372,12 @@ mod tests {
 
     #[test]
     fn origins_of_the_same_hosts_are_one() {
-        let start = ["http_port 80 accel vhost", "acl in dstdomain a.test b.test", "acl out dstdomain b.test c.test"];
+        let start = [
+            "http_port 80 accel vhost",
+            "http_access allow all",
+            "acl in dstdomain a.test b.test",
+            "acl out dstdomain b.test c.test",
+        ];
         let peer = |name: &str| format!("cache_peer {name} parent 80 0 no-query originserver");
         let (one, two) = (peer("10.0.0.1"), peer("10.0.0.2"));
         let rules = |first: &str, second: &str| {
@@ -379,7 +401,12 @@ mod tests {
     /// The first that is there, unless something is said of it.
     #[test]
     fn origins_share_what_is_asked_as_peers_do() {
-        let start = ["http_port 80 accel vhost", "refresh_pattern \\.css$ 60 20% 120", "refresh_pattern . 0 20% 4320"];
+        let start = [
+            "http_port 80 accel vhost",
+            "http_access allow all",
+            "refresh_pattern \\.css$ 60 20% 120",
+            "refresh_pattern . 0 20% 4320",
+        ];
         let peer = |name: &str, options: &str| format!("cache_peer {name} parent 80 0 no-query originserver {options}");
         for (first, second, urls, lines) in [
             ("weight=3", "", "\"http://10.0.0.1:80\", \"http://10.0.0.2:80\"", "balance = \"first\""),
@@ -403,7 +430,7 @@ mod tests {
             assert!(left == 0 && text.contains(&format!("urls = [{urls}]\n{lines}")), "{first} {left}: {text}");
             assert!(text.contains("path_pattern = '\\.css$'\norigin = \"10.0.0.1\"\nttl = \"60m\""), "{text}");
         }
-        let (_, left) = carried(&[start[0], &peer("10.0.0.1", "userhash"), &peer("10.0.0.2", "weight=0")]);
+        let (_, left) = carried(&[start[0], start[1], &peer("10.0.0.1", "userhash"), &peer("10.0.0.2", "weight=0")]);
         assert_eq!(left, 2);
     }
 
@@ -459,6 +486,60 @@ mod tests {
         check(&format!("{origin} login=ann:secret"), &["urls = [\"http://o.test:80\"]"], 1);
     }
 
+    /// Squid asks its rules of an accelerator, too.
+    #[test]
+    fn an_accelerator_is_no_more_open_than_its_rules() {
+        let start = [
+            "http_port 80 accel vhost",
+            "acl localnet src 10.0.0.0/8",
+            "acl admin urlpath_regex ^/admin",
+            "acl in dstdomain a.test",
+            "cache_peer 10.0.0.1 parent 80 0 no-query originserver",
+        ];
+        let (open, closed, local) = ("origin = \"10.0.0.1\"\n\n", "closed = true", "allow = [\"10.0.0.0/8\"]");
+        let (of_host, hosts) = ("cache_peer_access 10.0.0.1 allow in", "host = [\"a.test\"]");
+        for (lines, expect, left) in [
+            (&["http_access allow all"][..], open, 0),
+            (&["http_access allow localnet", "http_access deny all"], local, 0),
+            (&["http_access deny admin !localnet", "http_access allow localnet", "http_access deny all"], closed, 1),
+            (&["http_access deny manager", "http_access allow all"], open, 0),
+            (&["http_access allow in", "http_access deny all", of_host], hosts, 0),
+            (&["http_access allow in", "http_access deny all"], closed, 1),
+            (&[], closed, 1),
+            (&["http_access allow all", "http_reply_access deny admin", "http_reply_access allow all"], closed, 2),
+            (&["http_access allow all", "miss_access allow localnet"], closed, 1),
+            (&["http_access allow all", "adapted_http_access deny all"], closed, 1),
+            (&["http_access allow all", "http_reply_access allow all"], open, 0),
+        ] {
+            let (text, found) = carried(&[&start[..], lines].concat());
+            assert!(found == left && text.contains(expect), "{lines:?} {found}: {text}");
+            assert_eq!(text.contains("closed = true"), expect == closed, "{lines:?}: {text}");
+        }
+    }
+
+    /// A forward proxy has no such rules beside those on clients.
+    #[test]
+    fn other_rules_that_keep_people_out_close_a_forward_proxy() {
+        let start = ["http_port 3128", "acl here src 10.0.0.0/8", "acl tls port 443", "http_access deny CONNECT !tls"];
+        let with = |line| carried(&[&start[..], &["http_access allow here", "http_access deny all", line]].concat());
+        for line in ["miss_access deny here", "http_reply_access deny all", "adapted_http_access allow here"] {
+            let (text, left) = with(line);
+            assert!(left == 1 && text.contains("allow_clients = []"), "{line} {left}: {text}");
+        }
+        let (text, left) = with("miss_access allow all");
+        assert!(left == 0 && text.contains("allow_clients = [\"10.0.0.0/8\"]"), "{left}: {text}");
+    }
+
+    /// Relative names of the new file begin at its own folder.
+    #[test]
+    fn the_password_file_is_where_it_was() {
+        let place = Place { file: "squid.conf".into(), line: 1 };
+        let arguments = "basic program /lib/basic_ncsa_auth users".split(' ').map(str::to_owned).collect();
+        let mut import = Import { folder: PathBuf::from("/etc/squid"), ..Import::default() };
+        import.password(&Directive { name: "auth_param".to_owned(), arguments, block: None, place });
+        assert_eq!(import.forward, ["password_file = \"/etc/squid/users\""]);
+    }
+
     #[test]
     fn who_may_purge_is_who_a_rule_lets() {
         let purgers = |lines: &[&str]| {
@@ -470,6 +551,13 @@ mod tests {
             (&["http_access allow all"][..], "purge_from = []"),
             (&["http_access allow purge here", "http_access deny purge"], "purge_from = [\"192.0.2.0/24\"]"),
             (&["http_access deny purge here", "http_access allow purge localhost"], "purge_from = []"),
+            (&["http_access deny all", "http_access allow purge here"], "purge_from = []"),
+            (&["http_access deny purge", "http_access allow purge here"], "purge_from = []"),
+            (&["http_access deny here", "http_access allow purge here"], "purge_from = []"),
+            (
+                &["http_access deny manager", "http_access deny CONNECT here", "http_access allow purge here"],
+                "purge_from = [\"192.0.2.0/24\"]",
+            ),
         ] {
             assert_eq!(purgers(lines).as_deref(), Some(expect), "{lines:?}");
         }

@@ -18,7 +18,7 @@ pub struct Acl {
 
 impl Acl {
     /// For squid's own pages. Files of older versions say it by the scheme that these pages had.
-    fn is_manager(&self) -> bool {
+    pub fn is_manager(&self) -> bool {
         self.kind == "manager" || self.kind == "proto" && self.values == ["cache_object"]
     }
 }
@@ -90,10 +90,39 @@ pub fn access(
     made.lines
 }
 
+/// Are these conditions about requests by other methods alone, each of which is one of `others`?
+pub fn is_of_other_methods(names: &[String], acls: &BTreeMap<String, Acl>, others: &[&str]) -> bool {
+    let is_it = |acl: &Acl| {
+        let are_others = acl.values.iter().all(|value| others.contains(&value.as_str()));
+        acl.kind == "method" && !acl.values.is_empty() && are_others
+    };
+    names.iter().filter_map(|name| acls.get(name)).any(is_it)
+}
+
+/// Is a rule plainly about something else than who may have something purged: other methods, ports, squid's own pages?
+fn spares_purges(rule: &Directive, acls: &BTreeMap<String, Acl>) -> bool {
+    rule.arguments.iter().skip(1).any(|written| {
+        let (is_not, name) = written.strip_prefix('!').map_or((false, written.as_str()), |name| (true, name));
+        acls.get(name).is_some_and(|acl| match acl.kind.as_str() {
+            "method" => !is_not && !acl.values.iter().any(|method| method.eq_ignore_ascii_case("PURGE")),
+            "port" => true,
+            "to_self" => !is_not,
+            _ => !is_not && acl.is_manager(),
+        })
+    })
+}
+
 /// Who may have something purged: those networks to which a rule allows PURGE. Squid refuses it to everybody else, this machine among them.
 pub fn purge_from(rules: &[&Directive], acls: &BTreeMap<String, Acl>) -> Vec<String> {
     let mut purgers = Vec::new();
     for rule in rules {
+        if rule.argument(0) == "deny" {
+            if spares_purges(rule, acls) {
+                continue;
+            }
+            // What a later rule allows is less than it says.
+            break;
+        }
         let conditions: Option<Vec<&Acl>> = rule.arguments.iter().skip(1).map(|name| acls.get(name)).collect();
         let sources = match conditions.as_deref() {
             Some([method, source] | [source, method])
@@ -103,10 +132,6 @@ pub fn purge_from(rules: &[&Directive], acls: &BTreeMap<String, Acl>) -> Vec<Str
             }
             _ => continue,
         };
-        if rule.argument(0) == "deny" {
-            // What a later rule allows is less than it says.
-            break;
-        }
         purgers.extend(networks(&sources.values).unwrap_or_default());
     }
     purgers
@@ -116,7 +141,7 @@ const EVERYBODY: [&str; 2] = ["0.0.0.0/0", "::/0"];
 /// As squid writes that.
 const ALL: [&str; 3] = ["all", "0.0.0.0/0.0.0.0", "0.0.0.0/0"];
 
-fn is_everybody(values: &[String]) -> bool {
+pub fn is_everybody(values: &[String]) -> bool {
     values.iter().any(|value| ALL.contains(&value.as_str()))
 }
 
@@ -272,7 +297,7 @@ fn written(ports: &[RangeInclusive<u16>]) -> String {
 }
 
 /// `None`: one of them is none.
-fn networks(values: &[String]) -> Option<Vec<String>> {
+pub fn networks(values: &[String]) -> Option<Vec<String>> {
     Some(values.iter().map(|value| network(value)).collect::<Option<Vec<_>>>()?.concat())
 }
 

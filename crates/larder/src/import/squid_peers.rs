@@ -28,6 +28,9 @@ const PLAIN_OPTIONS: [&str; 10] = [
 /// Why a rule on a parent is left.
 const ALL_HOSTS: &str = "a parent is asked for all hosts, these and others: forward.always_direct names exceptions";
 
+/// What keeps people out of the routes for these hosts. `Some(None)`: nothing; `None`: nobody is let in.
+pub type SiteGuards = BTreeMap<Vec<String>, Option<Option<String>>>;
+
 /// In the order of the file.
 #[derive(Default)]
 pub struct Peers(Vec<Peer>);
@@ -231,8 +234,13 @@ impl Peers {
         }
     }
 
-    /// Routes and origins: headings and keys.
-    pub fn origins(&self, words: &ImportedWords) -> Vec<(String, Vec<String>)> {
+    /// The hosts of each origin that is asked, or none for one of all hosts.
+    pub fn hosts_of_origins(&self) -> impl Iterator<Item = &[String]> {
+        self.0.iter().filter(|peer| peer.is_origin && !peer.is_shut).map(|peer| &peer.hosts[..])
+    }
+
+    /// Routes and origins: headings and keys. `guards`: the line that keeps people out, or that nobody is let in, by hosts; others are open.
+    pub fn origins(&self, words: &ImportedWords, guards: &SiteGuards) -> Vec<(String, Vec<String>)> {
         let origins: Vec<&Peer> = self.0.iter().filter(|peer| peer.is_origin && !peer.is_shut).collect();
         let mut sections = Vec::new();
         for (at, peer) in origins.iter().enumerate() {
@@ -242,8 +250,16 @@ impl Peers {
             }
             let hosts: Vec<String> = peer.hosts.iter().map(|host| quoted(host)).collect();
             let host = (!hosts.is_empty()).then(|| format!("host = [{}]", hosts.join(", ")));
-            sections
-                .extend(words.routes(host, &peer.name).into_iter().map(|lines| ("\n[[route]]\n".to_owned(), lines)));
+            let heading = "\n[[route]]\n".to_owned();
+            let Some(guard) = guards.get(&peer.hosts).cloned().unwrap_or(Some(None)) else {
+                let closed = ["path = \"/\"", "closed = true"].map(str::to_owned);
+                sections.push((heading, host.into_iter().chain(closed).collect()));
+                continue;
+            };
+            for mut lines in words.routes(host, &peer.name) {
+                lines.extend(guard.clone());
+                sections.push((heading.clone(), lines));
+            }
             let equals: Vec<&Peer> = origins.iter().copied().filter(|other| other.hosts == peer.hosts).collect();
             let urls: Vec<String> = equals.iter().map(|other| quoted(&other.url(&equals))).collect();
             let connections = peer.connections_max.as_ref().map(|max| format!("max_connections = {max}"));
