@@ -54,12 +54,13 @@ struct AnsweredRegion {
     pattern: Option<String>,
     lines: Vec<String>,
     closed: Vec<String>,
-    /// Who asks there for another protocol is refused: larder would hand the question on.
-    refuses_upgrades: bool,
+    /// Who asks there for a WebSocket is refused: larder would hand the question on.
+    refuses_websockets: bool,
 }
 
-/// The lines of a route that is for those who ask for another protocol.
-const CLOSED_TO_UPGRADES: [&str; 2] = ["header = { Upgrade = true }", "closed = true"];
+/// What is said once of a host some of whose proxies hand no `Upgrade` on.
+const CLOSED_TO_WEBSOCKETS: &str =
+    "a WebSocket is refused where no upgrade= hands it on: Apache asks for a page in its place";
 
 impl<'w> HostRegions<'w> {
     pub fn new(all: &'w ApacheScope, host: &'w ApacheScope, at: &'w Directive) -> HostRegions<'w> {
@@ -132,14 +133,16 @@ impl<'w> HostRegions<'w> {
             };
             let route = match answered {
                 None => Route::closed(whole(region.regex())),
-                Some(AnsweredRegion { pattern, mut lines, closed, refuses_upgrades }) => {
+                Some(AnsweredRegion { pattern, mut lines, closed, refuses_websockets }) => {
                     let closed: Vec<String> = closed.iter().map(|regex| literal(regex)).collect();
                     lines.push(format!("closed_paths = [{}]", closed.join(", ")));
                     let matcher = whole(pattern.unwrap_or_else(|| region.regex()));
-                    if refuses_upgrades {
-                        routes.push(Route::new(matcher.clone(), CLOSED_TO_UPGRADES.map(str::to_owned).into()));
+                    let route = Route::new(matcher, lines);
+                    if let Some(refused) = route.closed_to_websockets().filter(|_| refuses_websockets) {
+                        findings.note(self.at, CLOSED_TO_WEBSOCKETS);
+                        routes.push(refused);
                     }
-                    Route::new(matcher, lines)
+                    route
                 }
             };
             routes.push(route);
@@ -177,7 +180,7 @@ impl<'w> HostRegions<'w> {
             lines.extend(self.guards(&words)?);
             lines.extend(words.fields.lines(false));
             let closed = self.closed();
-            return Some(AnsweredRegion { pattern: Some(pattern), lines, closed, refuses_upgrades: false });
+            return Some(AnsweredRegion { pattern: Some(pattern), lines, closed, refuses_websockets: false });
         }
         let (of, folder) = self.aliases.iter().find(|(of, _)| region.is_within(of)).cloned()?;
         match folder {
@@ -232,7 +235,12 @@ impl<'w> HostRegions<'w> {
         lines.extend(guards);
         lines.extend(words.fields.lines(true));
         let takes_upgrades = asked.upgrades || self.leads_sockets && asked.path == "/";
-        Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed(), refuses_upgrades: !takes_upgrades })
+        Some(AnsweredRegion {
+            pattern: Some(pattern),
+            lines,
+            closed: self.closed(),
+            refuses_websockets: !takes_upgrades,
+        })
     }
 
     /// Lines of a route. `None`: nobody is let in.
@@ -407,7 +415,7 @@ impl<'w> HostRegions<'w> {
         lines.push(format!("index = [{}]", names.join(", ")));
         lines.extend(fallback.map(|file| format!("fallback = {}", quoted(&file))));
         lines.extend(guards);
-        Some(AnsweredRegion { pattern: None, lines, closed, refuses_upgrades: false })
+        Some(AnsweredRegion { pattern: None, lines, closed, refuses_websockets: false })
     }
 
     /// May a file that Apache would read guard this folder, or something above or beneath it?

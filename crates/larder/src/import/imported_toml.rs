@@ -54,6 +54,10 @@ pub struct Route {
 /// The keys of a route that answers nobody.
 const CLOSED_LINES: [&str; 1] = ["closed = true"];
 
+/// What a route looks at that is for WebSockets alone. Another protocol (`h2c`) is offered to everybody by some clients, and whoever does not
+/// know it answers as if nobody had asked.
+const ASKS_FOR_WEBSOCKET: &str = "header = { Upgrade = \"(?i)*websocket*\" }";
+
 impl Route {
     pub fn new(matcher: Matcher, lines: Vec<String>) -> Route {
         Route {
@@ -70,6 +74,14 @@ impl Route {
     /// Nobody is answered here.
     pub fn closed(matcher: Matcher) -> Route {
         Route { is_closed: true, ..Route::new(matcher, CLOSED_LINES.map(str::to_owned).into()) }
+    }
+
+    /// The route before this one that answers nobody who asks for a WebSocket: an origin that was never asked for one may let in there whom
+    /// it asks for a password elsewhere. `None`: this one asks no origin.
+    pub fn closed_to_websockets(&self) -> Option<Route> {
+        let asks = self.lines.iter().any(|line| line.starts_with("origin = "));
+        let lines = [ASKS_FOR_WEBSOCKET].iter().chain(&CLOSED_LINES).map(|&line| line.to_owned()).collect();
+        asks.then(|| Route { lines, body_bytes_max: None, ..self.clone() })
     }
 
     /// The same, unless another server of the name is answered.

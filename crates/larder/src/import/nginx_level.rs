@@ -37,6 +37,8 @@ pub struct Level {
     pub looks_for_whole_path: bool,
     /// Which files these are cannot be said: none are shown.
     hides_files: bool,
+    /// Links are not followed as larder follows them within a root, or not at all.
+    refuses_links: Option<bool>,
     /// Something keeps people out that larder has not.
     is_guarded: bool,
     pub access: AccessLevel,
@@ -129,6 +131,7 @@ impl Level {
     pub fn within(self, outer: &Level) -> Level {
         Level {
             hides_files: self.hides_files || outer.hides_files && self.root.is_none(),
+            refuses_links: self.refuses_links.or(outer.refuses_links),
             is_guarded: self.is_guarded || outer.is_guarded,
             root: self.root.or_else(|| outer.root.clone()),
             index: self.index.or_else(|| outer.index.clone()),
@@ -156,7 +159,7 @@ impl Level {
 
     /// Are there files that nobody may be shown, because nginx shows others?
     pub fn hides_files(&self) -> bool {
-        self.hides_files
+        self.hides_files || self.refuses_links == Some(true)
     }
 
     /// Is somebody kept out in a way that larder has not?
@@ -208,6 +211,11 @@ impl Level {
                 findings.leave(directive, "closed: a root cannot have variables");
             }
             "root" => self.root = Some(prefix.join(first)),
+            "disable_symlinks" if first == "off" => self.refuses_links = Some(false),
+            "disable_symlinks" => {
+                self.refuses_links = Some(true);
+                findings.leave(directive, "closed where files answer: larder follows links within a root");
+            }
             "index" => self.take_index(directive, findings),
             "error_page" => self.take_error_page(directive, findings),
             "autoindex" => self.listing = Some(if first == "on" { "html" } else { "off" }),
@@ -246,15 +254,17 @@ impl Level {
 
     fn take_error_page(&mut self, directive: &Directive, findings: &mut Findings) {
         let Some((page, written)) = directive.arguments.split_last() else { return };
+        // `=` and `=302` say how the page is answered, and are no statuses that a line before may have been about.
+        let is_status = |word: &String| !word.starts_with('=');
         let (known, statuses): (Vec<String>, Vec<String>) =
-            written.iter().cloned().partition(|word| self.paged.contains(word));
+            written.iter().cloned().partition(|word| is_status(word) && self.paged.contains(word));
         if !known.is_empty() {
             findings.note(directive, "of two pages for a status nginx takes the first, and so does this");
         }
-        if statuses.iter().all(|word| word.starts_with('=')) {
+        if !statuses.iter().any(is_status) {
             return;
         }
-        self.paged.extend(statuses.iter().cloned());
+        self.paged.extend(statuses.iter().filter(|word| is_status(word)).cloned());
         let is_login =
             matches!(&statuses[..], [status, how] if status == "401" && matches!(how.as_str(), "=" | "=302"));
         if is_login && (page.starts_with('@') || page.contains("://")) {
@@ -387,6 +397,33 @@ fn plain_fallback(written: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::nginx_conf::directive;
+
+    fn level(lines: &[&str]) -> Level {
+        let (mut level, mut findings) = (Level::default(), Findings::default());
+        for line in lines {
+            assert!(level.take(&directive(line), Path::new("/"), &mut findings), "{line}");
+        }
+        level
+    }
+
+    /// How a page is answered is no status: a line before that says so, too, takes nothing from it.
+    #[test]
+    fn a_login_page_counts_behind_other_pages() {
+        for before in ["error_page 404 = /n.html", "error_page 404 =302 /n.html", "error_page 404 /n.html"] {
+            for login in ["error_page 401 = @login", "error_page 401 =302 https://a.test/"] {
+                assert!(level(&[before, login]).login_page.is_some(), "{before} {login}");
+            }
+        }
+        assert!(level(&["error_page 401 /c.html", "error_page 401 = @login"]).login_page.is_none());
+    }
+
+    #[test]
+    fn where_links_are_refused_no_files_are_shown() {
+        let hides = |own: &[&str]| level(own).within(&level(&["disable_symlinks if_not_owner"])).hides_files();
+        assert!(hides(&[]) && hides(&["root /srv"]) && hides(&["disable_symlinks on from=/srv"]));
+        assert!(!hides(&["disable_symlinks off"]) && !level(&["root /srv"]).hides_files());
+    }
 
     #[test]
     fn what_answers_where_there_is_no_file_is_a_path() {

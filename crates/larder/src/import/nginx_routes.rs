@@ -24,6 +24,10 @@ const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
 /// All that is no script, nor a directory.
 const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$))";
 
+/// What is said once of a server some of whose locations hand no `Upgrade` on.
+const CLOSED_TO_WEBSOCKETS: &str =
+    "a WebSocket is refused where no proxy_set_header Upgrade hands it on: nginx asks for a page in its place";
+
 const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
 
 /// The making of a server's routes.
@@ -62,14 +66,17 @@ impl<'a> RoutesOf<'_, 'a> {
         let everything = Matcher::Path("/".to_owned());
         for case in &of_server.cases {
             let matcher = Matcher::Pattern(case.pattern.clone().unwrap_or_else(|| "^/".to_owned()));
-            routes.push(self.case(case, matcher, None));
+            let route = self.case(case, matcher, None);
+            routes.extend(self.refused_sockets(&route, self.refuses_websockets(&case.ruling, None)));
+            routes.push(route);
         }
         match &of_server.rest {
             Some(ruling) => {
                 let lines = self.ruled(ruling, None);
-                routes.push(
-                    lines.map_or(Route::closed(everything.clone()), |lines| Route::new(everything.clone(), lines)),
-                );
+                let route =
+                    lines.map_or(Route::closed(everything.clone()), |lines| Route::new(everything.clone(), lines));
+                routes.extend(self.refused_sockets(&route, self.refuses_websockets(ruling, None)));
+                routes.push(route);
             }
             None => {
                 routes.extend(self.found.iter().filter_map(|found| self.with_its_slash(&found.spot)));
@@ -89,7 +96,10 @@ impl<'a> RoutesOf<'_, 'a> {
         if self.found[at].answer != AnsweredBy::Closed {
             for case in &rulings.cases {
                 let matcher = case.pattern.as_ref().map(|pattern| Matcher::Pattern(spot.where_it_matches(pattern)));
-                routes.push(self.case(case, matcher.unwrap_or_else(|| spot.matcher.clone()), Some(at)));
+                let matcher = matcher.unwrap_or_else(|| spot.matcher.clone());
+                let route = self.case(case, matcher, Some(at));
+                routes.extend(self.refused_sockets(&route, self.refuses_websockets(&case.ruling, Some(at))));
+                routes.push(route);
             }
         }
         let matcher = match &self.found[at].answer {
@@ -100,6 +110,11 @@ impl<'a> RoutesOf<'_, 'a> {
         let Some(lines) = self.lines(at) else { return routes.push(Route::closed(matcher)) };
         let mut route = Route::new(matcher.clone(), lines);
         route.body_bytes_max = self.body_bytes_max(at);
+        let refuses = match &self.found[at].answer {
+            AnsweredBy::Script(script) => self.find(script).is_some_and(|to| self.found[to].refuses_websockets),
+            _ => self.found[at].refuses_websockets,
+        };
+        routes.extend(self.refused_sockets(&route, refuses && !self.found[at].is_internal));
         if let Some(methods) = &rulings.only_methods {
             route.limit_methods(methods);
             routes.push(route);
@@ -111,16 +126,34 @@ impl<'a> RoutesOf<'_, 'a> {
     /// Where somebody is asked for all beneath `/api/`, nginx leads from `/api` to it before it looks at who may come in.
     fn with_its_slash(&self, spot: &Spot<'_>) -> Option<Route> {
         let path = spot.path.as_deref().filter(|_| matches!(spot.kind, Kind::Usual | Kind::BeforeRegexes))?;
-        let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty() && !bare.contains('$'))?;
+        let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty())?;
         let children = spot.blocks.last()?.children();
         let has = |is_it: fn(&str) -> bool| children.iter().any(|child| is_it(&child.name));
-        let is_exact =
-            |found: &FoundLocation<'_>| found.spot.kind == Kind::Exact && found.spot.path.as_deref() == Some(bare);
-        if !has(|name| name.ends_with("_pass")) || has(|name| name == "internal") || self.found.iter().any(is_exact) {
+        // A location of that very path answers there, whichever kind of beginning it is.
+        let is_answered = |found: &FoundLocation<'_>| found.spot.path.as_deref() == Some(bare);
+        let is_led = has(|name| name.ends_with("_pass")) && !has(|name| name == "internal");
+        if !is_led || self.found.iter().any(is_answered) || !is_plain_in_urls(path) {
             return None;
         }
         let to = format!("redirect = {{ to = {}, status = 301 }}", quoted(&format!("{path}$is_args$args")));
         Some(Route::new(Matcher::Pattern(format!("^{}$", escaped(bare))), vec![to]))
+    }
+
+    /// Would a ruling hand a WebSocket to an origin that nginx asks for a page in its place?
+    fn refuses_websockets(&self, ruling: &Ruling, at: Option<usize>) -> bool {
+        let to = match ruling {
+            Ruling::Rewritten(_) => at,
+            Ruling::Script(script) => self.find(script),
+            Ruling::Closed | Ruling::ToTls | Ruling::Answered(_) => None,
+        };
+        to.is_some_and(|to| self.found[to].refuses_websockets)
+    }
+
+    /// The route before this one, for those of its requests that ask for a WebSocket. `None`: it is handed on, or nobody is answered.
+    fn refused_sockets(&mut self, route: &Route, refuses: bool) -> Option<Route> {
+        let refused = route.closed_to_websockets().filter(|_| refuses)?;
+        self.tree.findings.note(self.tree.server, CLOSED_TO_WEBSOCKETS);
+        Some(refused)
     }
 
     /// Of those that hand bodies on.
@@ -447,6 +480,11 @@ impl<'a> RoutesOf<'_, 'a> {
         }
         (!pages.is_empty()).then(|| format!("error_pages = {{ {} }}", pages.join(", ")))
     }
+}
+
+/// Is the path written in a URL as it stands here, and as a variable of nobody's?
+fn is_plain_in_urls(path: &str) -> bool {
+    path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~!&'()*+,;=:@".contains(&byte))
 }
 
 fn matches(pattern: &str, path: &str) -> bool {

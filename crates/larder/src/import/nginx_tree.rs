@@ -49,6 +49,8 @@ pub struct FoundLocation<'a> {
     pub words: Vec<String>,
     /// nginx alone asks for it.
     pub is_internal: bool,
+    /// Its origin is asked for a page by whoever asks for a WebSocket.
+    pub refuses_websockets: bool,
 }
 
 impl FoundLocation<'_> {
@@ -103,6 +105,9 @@ impl AnsweredBy {
 
 /// What is said of `try_files` beside who is asked for all.
 const CLOSED_BY_TRIES: &str = "closed: who asks for a file is answered otherwise than who does not";
+
+/// What is said of an origin that larder would ask for more than nginx does, or for something else.
+const ASKED_OTHERWISE: &str = "closed: the origin would hear another method, body or fields than nginx tells it";
 
 /// The key of a route that asks this origin.
 pub fn origin_line(name: &str) -> String {
@@ -161,7 +166,21 @@ impl<'a> Tree<'a> {
         let answer = self.answer(&spot, block, &level, &rulings, &mut access);
         let words = self.words_of(&answer, &level);
         let is_internal = nginx_guards::hides_from_outside(block).is_some();
-        FoundLocation { spot, level, rulings, answer, access, words, is_internal }
+        let refuses_websockets = answer.asks_others() && self.refuses_websockets(block, &level);
+        FoundLocation { spot, level, rulings, answer, access, words, is_internal, refuses_websockets }
+    }
+
+    /// Does whoever is asked over HTTP here, or by the location that `try_files` names, never hear of an `Upgrade`?
+    fn refuses_websockets(&mut self, block: &Directive, level: &Level) -> bool {
+        let has = |block: &Directive, name: &str| block.children().iter().any(|child| child.name == name);
+        if has(block, "proxy_pass") {
+            return !level.proxy.hands_upgrades_on();
+        }
+        let is_named =
+            |child: &&Directive| child.name == "location" && Some(child.argument(0)) == level.named.as_deref();
+        let server = self.server;
+        let named = server.children().iter().find(is_named).filter(|named| has(named, "proxy_pass"));
+        named.is_some_and(|named| !self.named_level(named).proxy.hands_upgrades_on())
     }
 
     /// What stands in a location beside who answers and what is rewritten.
@@ -323,6 +342,10 @@ impl<'a> Tree<'a> {
         rulings: &Rulings,
     ) -> AnsweredBy {
         let pass = self.with_constants(pass, block);
+        if level.service.is_asked_otherwise() {
+            self.findings.leave(&pass, ASKED_OTHERWISE);
+            return AnsweredBy::Closed;
+        }
         let Some(AskedOrigin { origin, replaced_by }) = self.origins.of(&pass, &level.proxy, self.findings) else {
             return AnsweredBy::Closed;
         };
@@ -373,6 +396,10 @@ impl<'a> Tree<'a> {
         let own = self.named_level(block);
         let scope = RulingScope { asks_origin: true, ..self.ruling_scope() };
         let rulings = nginx_rulings::read(block, &scope, self.findings);
+        if own.service.is_asked_otherwise() {
+            self.findings.leave(pass, ASKED_OTHERWISE);
+            return None;
+        }
         if own.is_guarded() || rulings.rest.is_some() || !rulings.cases.is_empty() {
             return None;
         }

@@ -95,6 +95,12 @@ impl ProxyLevel {
         self.headers.iter().flatten()
     }
 
+    /// Does an origin hear which other protocol a client asks for? Without a line of its own nginx tells it nothing of that.
+    pub fn hands_upgrades_on(&self) -> bool {
+        let said = self.headers().filter(|line| line.argument(0).eq_ignore_ascii_case("upgrade"));
+        said.last().is_some_and(|line| !line.argument(1).is_empty())
+    }
+
     pub fn intercepts_errors(&self) -> bool {
         self.intercepts == Some(true)
     }
@@ -459,6 +465,24 @@ mod tests {
         assert_eq!(asked("proxy_pass https://a.test/other/"), (Some("/other/".to_owned()), tls.to_owned()));
         let as_asked = "proxy_pass https://a.test$request_uri";
         assert_eq!(asked(as_asked), (None, tls.to_owned()));
+    }
+
+    /// nginx takes the last line of a name, and that of the level around where there is none of any name.
+    #[test]
+    fn an_upgrade_is_handed_on_where_a_line_says_so() {
+        let level = |lines: &[&str]| {
+            let mut level = ProxyLevel::default();
+            for line in lines {
+                let mut line = directive(&format!("proxy_set_header {line}"));
+                line.arguments.iter_mut().for_each(|word| *word = word.replace('"', ""));
+                assert!(level.take(&line, &mut Findings::default()));
+            }
+            level
+        };
+        let around = level(&["UPGRADE $http_upgrade"]);
+        assert!(around.hands_upgrades_on() && level(&[]).within(&around).hands_upgrades_on());
+        assert!(!level(&["Host $host"]).within(&around).hands_upgrades_on());
+        assert!(!level(&["Upgrade \"\""]).hands_upgrades_on() && !level(&[]).hands_upgrades_on());
     }
 
     #[test]

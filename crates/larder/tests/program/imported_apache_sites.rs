@@ -164,7 +164,8 @@ mod tests {
         }
     }
 
-    /// Apache answers as if nobody had asked for another protocol; who is asked behind larder would get the question.
+    /// Apache answers as if nobody had asked for another protocol; who is asked behind larder would get the question. What clients offer
+    /// to everybody beside is answered as by Apache.
     #[test]
     fn no_other_protocol_is_spoken_where_apache_speaks_none() {
         let words = "ProxyPass /chat http://O-chat/chat upgrade=websocket\nProxyPass / http://O-all/";
@@ -175,6 +176,9 @@ mod tests {
         assert_eq!(ours.status, 403, "{}", beside.toml);
         let [_, ours] = beside.ask(&Asked { at: "A1", path: "/chat".to_owned(), options: upgrade.to_vec() });
         assert_ne!(ours.status, 403, "{}", beside.toml);
+        let offer =
+            ["-H", "Connection: Upgrade, HTTP2-Settings", "-H", "Upgrade: h2c", "-H", "HTTP2-Settings: AAMAAABk"];
+        beside.check("A1", "/x", &offer, Wanted::Same);
     }
 
     /// It has the machine's own name there, which another machine has not.

@@ -470,7 +470,7 @@ http {
         }
         let named = "location / { try_files $uri @app; } location @app { allow 10.0.0.1; deny all; proxy_pass http://127.0.0.1:1; }";
         let (_, said, text) = imported(&folder, named);
-        assert!(of_route(&text, "path = \"/\"\n").contains(allowed), "{said}\n{text}");
+        assert!(of_route(&text, "path = \"/\"\norigin = ").contains(allowed), "{said}\n{text}");
         let rewritten = format!(
             "location /a/ {{ limit_rate 5; if ($request_method = GET) {{ rewrite ^ /index.php last; }} }} {run}"
         );

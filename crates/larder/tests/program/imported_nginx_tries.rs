@@ -55,6 +55,76 @@ mod tests {
         assert!(toml.contains(leads) && toml.matches("redirect = ").count() == 1, "{toml}\n{said}");
     }
 
+    /// What nginx answers itself, or what no URL of larder's can be, leads nowhere.
+    #[test]
+    fn a_name_that_answers_or_cannot_be_written_leads_nowhere() {
+        for (locations, shown) in [
+            ("location /api/ { proxy_pass http://127.0.0.1:2; } location /api { return 200 x; }", "'^/api'"),
+            (
+                "location /api/ { proxy_pass http://127.0.0.1:2; } location ^~ /api { return 200 x; }",
+                "'^(?!/api/)/api'",
+            ),
+            ("location \"/a b/\" { proxy_pass http://127.0.0.1:2; }", "closed = true"),
+        ] {
+            let (said, toml) = imported("nowhere", &format!("server {{ listen 8080; {locations} }}"));
+            assert!(toml.contains(shown) && !toml.contains("redirect = "), "{locations}\n{toml}\n{said}");
+        }
+    }
+
+    /// An origin that nginx never tells of a WebSocket is told of none, and that is said once of a server.
+    #[test]
+    fn websockets_come_to_whom_nginx_hands_them_to() {
+        let shut = "header = { Upgrade = \"(?i)*websocket*\" }\nclosed = true";
+        let upgrade = "proxy_set_header Upgrade $http_upgrade;";
+        let pass = "proxy_pass http://127.0.0.1:1;";
+        for (inside, count) in [
+            (format!("location / {{ {pass} }} location /a/ {{ {pass} }}"), 2),
+            (format!("location / {{ {pass} }} location /a/ {{ {pass} {upgrade} }}"), 1),
+            (format!("{upgrade} location / {{ {pass} }}"), 0),
+            // Lines of an own level are all that there are.
+            (format!("{upgrade} location / {{ {pass} proxy_set_header X-A b; }}"), 1),
+            (format!("location / {{ {pass} proxy_set_header Upgrade \"\"; }}"), 1),
+            (format!("location / {{ try_files $uri @app; }} location @app {{ {pass} }}"), 1),
+            (format!("location / {{ try_files $uri @app; }} location @app {{ {pass} {upgrade} }}"), 0),
+            ("location / { fastcgi_param SCRIPT_FILENAME /srv/a.php; fastcgi_pass 127.0.0.1:1; }".to_owned(), 0),
+            ("location / { return 200 x; }".to_owned(), 0),
+        ] {
+            let (said, toml) = imported("sockets", &format!("server {{ listen 8080; root /srv; {inside} }}"));
+            assert_eq!(toml.matches(shut).count(), count, "{inside}\n{toml}\n{said}");
+            assert_eq!(said.matches("a WebSocket is refused").count(), count.min(1), "{inside}\n{said}");
+        }
+    }
+
+    /// Who is asked would hear more than nginx tells it, and files would be shown that nginx does not open.
+    #[test]
+    fn what_changes_a_question_or_a_file_closes() {
+        let pass = "proxy_pass http://127.0.0.1:1;";
+        for (inside, is_closed) in [
+            (format!("location / {{ {pass} proxy_method GET; }}"), true),
+            (format!("proxy_pass_request_headers off; location / {{ {pass} }}"), true),
+            (format!("location / {{ try_files $uri @app; }} location @app {{ {pass} proxy_method GET; }}"), false),
+            (format!("location / {{ {pass} proxy_pass_request_headers on; }}"), false),
+            ("disable_symlinks on; location / { }".to_owned(), true),
+            ("location / { disable_symlinks if_not_owner; }".to_owned(), true),
+            ("disable_symlinks off; location / { }".to_owned(), false),
+            (format!("disable_symlinks on; location / {{ {pass} }}"), false),
+        ] {
+            let (said, toml) = imported("changed", &format!("server {{ listen 8080; root /srv; {inside} }}"));
+            let is_shut = toml.contains("path = \"/\"\nclosed = true") && !toml.contains("origin = ");
+            assert_eq!(is_shut, is_closed, "{inside}\n{toml}\n{said}");
+            assert!(!inside.contains("@app") || !toml.contains("origin = "), "{inside}\n{toml}");
+        }
+    }
+
+    #[test]
+    fn a_login_page_counts_behind_another_page() {
+        let lines = "error_page 404 = /n.html; error_page 401 = @login; auth_request /auth;";
+        let locations = "location = /auth { internal; proxy_pass http://127.0.0.1:1; }\n\
+            location @login { return 302 https://a.test/in; }\nlocation / { proxy_pass http://127.0.0.1:2; }";
+        let (said, toml) = imported("login", &format!("server {{ listen 8080; root /srv; {lines}\n{locations} }}"));
+        assert!(toml.contains("login = \"https://a.test/in\""), "{toml}\n{said}");
+    }
+
     /// nginx takes the first, whatever another one says.
     #[test]
     fn of_two_pages_for_a_status_the_first_counts() {

@@ -33,6 +33,11 @@ http {
         location /fixed/ { proxy_pass http://app; proxy_set_header Host fixed.test; }
         location /gone/ { proxy_pass http://127.0.0.1:1; }
         location /moved/ { proxy_pass http://app/elsewhere/; }
+        location /chat/ {
+            proxy_pass http://app;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection upgrade;
+        }
         location /secret/ { proxy_pass http://app; deny all; }
     }
 }
@@ -49,10 +54,14 @@ http {
 
     /// Status and body.
     fn ask(address: SocketAddr, line: &str, body: &str) -> (String, String) {
+        ask_with(address, line, "Connection: close\r\n", body)
+    }
+
+    fn ask_with(address: SocketAddr, line: &str, fields: &str, body: &str) -> (String, String) {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(PATIENCE_MS))).unwrap();
         let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-        write!(stream, "{line} HTTP/1.1\r\nHost: asked.test\r\n{length}Connection: close\r\n\r\n{body}").unwrap();
+        write!(stream, "{line} HTTP/1.1\r\nHost: asked.test\r\n{length}{fields}\r\n{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").expect("a whole head");
@@ -96,6 +105,15 @@ http {
             assert_eq!(of_nginx.0, of_larder.0, "{line}");
             // What is said where there is no page is each one's own.
             assert!(of_nginx.0 == "404" || of_nginx.1 == of_larder.1, "{line}: {of_nginx:?} {of_larder:?}");
+        }
+        // nginx tells an origin of another protocol where a line says so. What clients offer beside a request hinders none.
+        for (path, protocol, status) in
+            [("/app/", "websocket", "403"), ("/app/", "h2c", "200"), ("/chat/", "websocket", "200")]
+        {
+            let (line, fields) =
+                (format!("GET {path}"), format!("Connection: upgrade, close\r\nUpgrade: {protocol}\r\n"));
+            assert_eq!(ask_with(theirs, &line, &fields, "").0, "200", "{path} {protocol}");
+            assert_eq!(ask_with(ours, &line, &fields, "").0, status, "{path} {protocol}");
         }
         let large = "x".repeat((1 << 20) + 1);
         for address in [theirs, ours] {
