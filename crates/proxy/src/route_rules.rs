@@ -124,9 +124,9 @@ impl RouteRules {
         self.answer.as_ref().is_some_and(|answer| !client.is_among(&answer.but_for))
     }
 
-    /// The same, and without leading it elsewhere.
-    pub(crate) fn answers_here(&self, client: &ClientIdentity) -> bool {
-        self.answers(client) && self.answer.as_ref().is_some_and(|answer| answer.location.is_none())
+    /// The same, by what refuses (403) or is maintenance (503): another spelling is no way round it. A page or a redirect is about its path alone.
+    pub(crate) fn keeps_out(&self, client: &ClientIdentity) -> bool {
+        self.answers(client) && self.answer.as_ref().is_some_and(|answer| matches!(answer.status, 403 | 503))
     }
 
     /// Does it say this field to origins, in which who its client is may be told?

@@ -241,7 +241,7 @@ fn refused_as_meant(
         return Ok(Vec::new());
     }
     let Some(meanings) = closed_paths::meanings(request.path) else {
-        let holds = |route: &RouteSettings| route.rules.limits_requests() || route.rules.answers_here(asked.client);
+        let holds = |route: &RouteSettings| route.rules.limits_requests() || route.rules.keeps_out(asked.client);
         return match site.routes.any_of_host(&request.authority.host, holds) {
             true => Err(Box::new(WhyRefused::Meaningless.synth(asked.client))),
             false => Ok(Vec::new()),
@@ -261,11 +261,11 @@ fn refused_as_meant(
     Ok(others)
 }
 
-/// What another route than that of the path as it stands says of a request: its limits hold, and what it answers itself is answered, but for
-/// where it leads elsewhere. That is about its own path: a directory whose script is led to the directory would be led to itself.
+/// What another route than that of the path as it stands says of a request: its limits hold, and an error that it answers itself is answered.
+/// Where it leads elsewhere, or shows a page, that is about its own path: a directory whose script is led to the directory would be led to itself.
 pub(crate) fn of_meant(core: &Core, site: &Site, asked: &RouteQuestion<'_, '_>, meant: &MeantRoute) -> Option<Synth> {
     meant.hear(site, (&asked.received.request, asked.client), |rules, source| {
-        let answer = || rules.answer.as_ref().filter(|_| rules.answers_here(asked.client));
+        let answer = || rules.answer.as_ref().filter(|_| rules.keeps_out(asked.client));
         refusal(core, asked, rules, source).or_else(|| answer().map(|answer| answer.synth(source)))
     })
 }
