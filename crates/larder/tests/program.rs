@@ -6,6 +6,8 @@
 mod acme_orders;
 #[path = "program/answer_stream.rs"]
 mod answer_stream;
+#[path = "program/apache_beside.rs"]
+mod apache_beside;
 #[path = "program/as_tools.rs"]
 mod as_tools;
 #[path = "program/bad_input.rs"]
@@ -162,6 +164,8 @@ mod raw_client;
 mod recipes;
 #[path = "program/recording_origin.rs"]
 mod recording_origin;
+#[path = "program/request_trailers.rs"]
+mod request_trailers;
 #[path = "program/secure_site.rs"]
 mod secure_site;
 #[path = "program/site_folder.rs"]

@@ -124,9 +124,14 @@ impl RouteRules {
         self.answer.as_ref().is_some_and(|answer| !client.is_among(&answer.but_for))
     }
 
-    /// The same, by what refuses (403) or is maintenance (503): another spelling is no way round it. A page or a redirect is about its path alone.
+    /// Does it keep clients out by what it answers, a refusal (403) or maintenance (503)? Another spelling is no way round that; a page or a
+    /// redirect is about its path alone.
+    pub(crate) fn answers_by_refusal(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| matches!(answer.status, 403 | 503))
+    }
+
     pub(crate) fn keeps_out(&self, client: &ClientIdentity) -> bool {
-        self.answers(client) && self.answer.as_ref().is_some_and(|answer| matches!(answer.status, 403 | 503))
+        self.answers_by_refusal() && self.answers(client)
     }
 
     /// Does it say this field to origins, in which who its client is may be told?

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use message::{Method, Request};
+use vcl::Groups;
 
 use crate::route_rules::heeds::Heeds;
 use crate::settings::{FieldCondition, RouteSettings, RouteTarget, Selector};
@@ -219,6 +220,12 @@ impl HostRoutes {
 }
 
 impl RouteSettings {
+    /// What the groups of its pattern are in a path, where a word of the route names one.
+    pub(crate) fn groups_named(&self, path: &[u8]) -> Option<Groups> {
+        let pattern = self.path_pattern.as_ref().filter(|_| self.rules.names_groups())?;
+        pattern.groups(path)
+    }
+
     pub(crate) fn conditions_count(&self) -> usize {
         usize::from(!self.methods.is_empty()) + self.fields.len()
     }

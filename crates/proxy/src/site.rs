@@ -71,7 +71,7 @@ pub(crate) struct Site {
     pub(crate) counted_routes: CountedRoutes,
     /// Some route is not for everybody, or some of its paths are not.
     pub(crate) has_guards: bool,
-    /// Some route has limits of its own for requests, or answers them itself.
+    /// Some route has limits of its own for requests, or refuses them by an answer of its own.
     pub(crate) has_limits: bool,
     /// Some route has a service that says who may come in.
     pub(crate) has_services: bool,
@@ -92,7 +92,7 @@ impl Site {
         let routes = RouteTable::new(settings.routes.clone());
         let former = previous.map_or(&[][..], |site| &site.logins);
         let (has_guards, logins) = (routes.iter().any(RouteSettings::guards), logins(&routes, former));
-        let has_limits = routes.iter().any(|route| route.rules.limits_requests() || route.rules.answer.is_some());
+        let has_limits = routes.iter().any(|route| route.rules.limits_requests() || route.rules.answers_by_refusal());
         let has_services = routes.iter().any(|route| route.rules.access.service.is_some());
         let pseudonym = format!("{}-{instance}", settings.server_name);
         Site {

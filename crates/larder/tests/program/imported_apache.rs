@@ -6,6 +6,7 @@
 mod tests {
     use std::process::Command;
 
+    use crate::apache_beside::{self, FILES, host};
     use crate::imported_beside::{Asked, Beside, Wanted};
 
     /// `secret`, as `htpasswd -B -C 5` makes it.
@@ -56,31 +57,11 @@ mod tests {
 
     /// Apache with these hosts, and larder with what the import makes of them.
     fn beside(name: &str, hosts: &str) -> Beside {
-        let modules =
-            MODULES.map(|module| format!("LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so"));
-        let process = "ServerRoot HERE\nPidFile HERE/pid\nDefaultRuntimeDir HERE\nErrorLog HERE/error.log\nTypesConfig HERE/none\n\
-                       User www-data\nGroup www-data\nStartServers 1\nServerName unnamed.test\nListen A1\n";
-        let around = "<Directory />\nRequire all denied\nAllowOverride None\n</Directory>\n";
-        let (mut beside, text) =
-            Beside::new(&format!("apache-{name}"), &format!("{}\n{process}{around}{hosts}\n", modules.join("\n")));
-        for (name, text) in SITE {
-            beside.file(name, text);
-        }
-        std::os::unix::fs::symlink("site", beside.folder.join("link")).unwrap();
-        beside.file("none", "");
-        beside.file("users", USERS);
-        let conf = beside.file("httpd.conf", &text);
-        let mut command = Command::new("/usr/sbin/apache2");
-        command.arg("-X").arg("-f").arg(&conf);
-        beside.start(&conf, command);
-        beside
+        apache_beside::start(&format!("apache-{name}"), (&MODULES, hosts), &SITE, |beside| {
+            std::os::unix::fs::symlink("site", beside.folder.join("link")).unwrap();
+            beside.file("users", USERS);
+        })
     }
-
-    fn host(words: &str) -> String {
-        format!("<VirtualHost *:*>\nServerName a.test\n{words}\n</VirtualHost>")
-    }
-
-    const FILES: &str = "DocumentRoot HERE/site\n<Directory HERE/site>\nRequire all granted\n</Directory>\n";
 
     #[test]
     fn proxies_are_asked_for_the_same() {

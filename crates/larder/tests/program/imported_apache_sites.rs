@@ -6,6 +6,7 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, Stdio};
 
+    use crate::apache_beside::{self, FILES, host};
     use crate::imported_beside::{Asked, Beside, Wanted};
     use crate::peer_process::{Running, wait_for};
 
@@ -45,30 +46,11 @@ mod tests {
         ("site/map.txt", "private yes\n"),
     ];
 
-    /// Apache with these words, and larder with what the import makes of them. `before`: what needs the folder.
+    /// `before`: what needs the folder.
     fn beside(name: &str, words: &str, before: impl FnOnce(&Beside)) -> Beside {
-        let modules =
-            MODULES.map(|module| format!("LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so"));
-        let process = "ServerRoot HERE\nPidFile HERE/pid\nDefaultRuntimeDir HERE\nErrorLog HERE/error.log\nTypesConfig HERE/none\n\
-                       User www-data\nGroup www-data\nStartServers 1\nServerName unnamed.test\nListen A1\n";
-        let around = "<Directory />\nRequire all denied\nAllowOverride None\n</Directory>\n";
-        let (mut beside, text) =
-            Beside::new(&format!("apache-site-{name}"), &format!("{}\n{process}{around}{words}\n", modules.join("\n")));
-        SITE.iter().for_each(|(name, text)| drop(beside.file(name, text)));
-        beside.file("none", "");
-        before(&beside);
-        let conf = beside.file("httpd.conf", &text);
-        let mut command = Command::new("/usr/sbin/apache2");
-        command.arg("-X").arg("-f").arg(&conf);
-        beside.start(&conf, command);
-        beside
+        apache_beside::start(&format!("apache-site-{name}"), (&MODULES, words), &SITE, before)
     }
 
-    fn host(words: &str) -> String {
-        format!("<VirtualHost *:*>\nServerName a.test\n{words}\n</VirtualHost>")
-    }
-
-    const FILES: &str = "DocumentRoot HERE/site\n<Directory HERE/site>\nRequire all granted\n</Directory>\n";
     const FRONT: &str = "RewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule ^ index.php [L]";
     const SCRIPTS: &str = "<FilesMatch \\.php$>\nSetHandler \"proxy:unix:HERE/fpm.sock|fcgi://localhost\"\n</FilesMatch>\nDirectoryIndex index.php";
 

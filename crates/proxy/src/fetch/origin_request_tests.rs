@@ -224,8 +224,9 @@ fn an_address_that_a_trusted_proxy_contradicts_reaches_no_origin() {
             assert!(tells(said, "198.51.100.7"), "{name} {said}");
             assert!(!tells(said, "10.0.0.1") && !tells(said, "nobody"), "{name} {said}");
         }
-        // A proxy that says it in this field alone is believed.
         assert!(tells("", "198.51.100.7"), "{name}");
+        // By what named the client its route may have taken out since.
+        assert!(!tells("", "10.0.0.1"), "{name}");
     }
 }
 

@@ -149,8 +149,8 @@ impl AuthRequest {
         Request { fields: fields.view(), authority: request.authority.clone(), ..*request }.to_head()
     }
 
-    /// By what an answer is known again: the credentials and whatever else a service may go by, who has shown them, and to which host and route of which service, which are named so
-    /// that they are the same when the file has been read again. `None`: it is not kept.
+    /// By what an answer is known again: the credentials and whatever else a service may go by, who has shown them, and to which host and route
+    /// of which service, which are named so that they are the same when the file has been read again. `None`: it is not kept.
     pub(crate) fn known_as(
         &self,
         (cache, origin): (&Cache, &str),

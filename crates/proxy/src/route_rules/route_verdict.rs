@@ -78,8 +78,7 @@ impl MeantRoute {
         hear: impl FnOnce(&RouteRules, &TemplateSource<'_>) -> T,
     ) -> T {
         let (route, request) = (site.routes.at(self.at), Request { path: &self.path, ..request.clone() });
-        let groups = route.path_pattern.as_ref().filter(|_| route.rules.names_groups());
-        let groups = groups.and_then(|pattern| pattern.groups(&self.path));
+        let groups = route.groups_named(&self.path);
         hear(&route.rules, &TemplateSource { groups: groups.as_ref(), ..TemplateSource::of(&request, client) })
     }
 }
@@ -170,8 +169,7 @@ fn by_rules(
 ) -> RouteVerdict {
     let (request, route) = (&asked.received.request, Some(at));
     let rules = &*site.routes.at(at).rules;
-    let groups = site.routes.at(at).path_pattern.as_ref().filter(|_| rules.names_groups());
-    let groups = groups.and_then(|pattern| pattern.groups(request.path));
+    let groups = site.routes.at(at).groups_named(request.path);
     let wanted = rules.access.login.as_ref().filter(|login| !asked.is_let_in(site, login));
     let user = match wanted {
         Some(_) => user_of(request),
@@ -214,8 +212,7 @@ pub(crate) fn of_admitted(
     room: &mut RewritingRoom<'_>,
 ) -> Option<WhyPassed> {
     let (request, route) = (&asked.received.request, site.routes.at(at));
-    let groups = route.path_pattern.as_ref().filter(|_| route.rules.names_groups());
-    let groups = groups.and_then(|pattern| pattern.groups(request.path));
+    let groups = route.groups_named(request.path);
     let source = TemplateSource { user, groups: groups.as_ref(), ..TemplateSource::of(request, asked.client) };
     let words = Words { is_said_by_service: true, ..Words::of(&route.rules, site) };
     let bypass = rewrite(asked, words, &source, room.take());

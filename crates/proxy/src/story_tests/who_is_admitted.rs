@@ -536,6 +536,28 @@ fn under_a_program_parts_are_not_told_what_the_service_of_the_page_says() {
 }
 
 #[test]
+fn under_a_program_no_part_comes_past_what_its_route_answers_itself() {
+    let program = "sub vcl_recv { return (pass); } sub vcl_backend_response { set beresp.do_esi = true; }";
+    let story = Story::vcl_with(program, |settings| {
+        settings.limits.esi_ahead_max = 1;
+        let answer = crate::settings::OwnAnswer {
+            status: 503,
+            location: None,
+            body: None,
+            kind: "text/plain".into(),
+            retry_after: None,
+            but_for: Vec::new(),
+        };
+        let rules = Arc::new(RouteRules { answer: Some(answer), ..RouteRules::default() });
+        let route = RouteSettings { path_prefix: "/shop".to_owned(), rules, ..settings.routes[0].clone() };
+        settings.routes.push(route);
+    });
+    story.origin([answer(200, &[], "<p><esi:include src=\"/shop/cart\"/>"), answer(200, &[], "cart")]);
+    let reply = story.get("/page", &[]);
+    assert_eq!((reply.body(), reply.asked().len()), ("<p>", 1));
+}
+
+#[test]
 fn who_is_known_to_one_route_is_not_known_to_another_that_a_field_tells_apart() {
     let service = AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) };
     let story = Story::with(|settings| {
