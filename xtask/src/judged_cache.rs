@@ -161,8 +161,10 @@ impl Drop for JudgedCache {
 
 fn larder(project: &Project, port: u16, vcl: &Path, vcl_path: &[PathBuf], folder: &Path) -> Result<Command, String> {
     let paths: Vec<String> = vcl_path.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
+    // Without gzip, as Varnish: then what a client takes and what an origin is asked for are the program's words.
     let config = format!(
-        "[[listen]]\naddress = \"127.0.0.1:{port}\"\nproxy_protocol = true\n[policy]\nvcl = {:?}\nvcl_path = [{}]\n",
+        "[[listen]]\naddress = \"127.0.0.1:{port}\"\nproxy_protocol = true\n\
+         [policy]\nhttp_gzip_support = false\nvcl = {:?}\nvcl_path = [{}]\n",
         vcl.display().to_string(),
         paths.join(", ")
     );
