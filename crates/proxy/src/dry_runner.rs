@@ -163,7 +163,7 @@ impl DryRunner {
         self.core.set_clock(clock_after(self.advanced_ms));
     }
 
-    /// Plays one request to its end, and to that of the refresh that it leaves behind. The error is for people.
+    /// Runs one request to its end, and to that of the refresh that it leaves behind. The error is for people.
     pub fn ask(&mut self, scene: &Scene) -> Result<DryRunOutcome, String> {
         self.stage.begin(scene.answers.clone());
         let (core, watch) = (Rc::clone(&self.core), Rc::clone(&self.watch));

@@ -17,7 +17,7 @@ pub(crate) const ROUTES_COUNTED_MAX: usize = 64;
 pub(crate) const ROUTE_NAME_CHARS_MAX: usize = 100;
 
 /// A body that a mocked origin makes by a Content-Length.
-pub const PLAYED_BODY_BYTES_MAX: usize = 1 << 20;
+pub const MOCKED_BODY_BYTES_MAX: usize = 1 << 20;
 /// One request of a dry run, with the refresh that it may leave behind.
 pub const DRY_RUN_TIME_MAX: Duration = Duration::from_secs(10);
 

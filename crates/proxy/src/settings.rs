@@ -450,7 +450,7 @@ pub enum OriginUrl {
         port: u16,
     },
     Unix(PathBuf),
-    /// Nowhere: a dry run plays it.
+    /// Nowhere: a dry run mocks it.
     Mocked(MockedOrigin),
 }
 

@@ -20,7 +20,7 @@ use crate::vcl_site::{Surroundings, VclLabel, VclProgram, VclSite};
 pub(crate) struct VclShelf {
     pub(crate) world: Arc<dyn World>,
     prober: Arc<Prober>,
-    /// In a dry run: who plays the backends.
+    /// In a dry run: who answers for the backends.
     stage: Option<Arc<Stage>>,
     /// In the order in which they were loaded. Replaced whole, so that the cores' ticks need no lock.
     programs: ArcSwap<Vec<Arc<VclSite>>>,

@@ -66,7 +66,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) others: &'a [Arc<VclSite>],
     pub(crate) labels: Vec<Arc<VclLabel>>,
     pub(crate) prober: &'a Arc<Prober>,
-    /// In a dry run: who plays the backends. Nobody probes them then.
+    /// In a dry run: who answers for the backends. Nobody probes them then.
     pub(crate) stage: Option<&'a Arc<Stage>>,
 }
 

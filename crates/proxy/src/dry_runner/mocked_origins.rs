@@ -1,21 +1,22 @@
-//! Origins that a dry run plays: what would be a connection to a backend ends here, and what is asked on it is written
+//! The mocked origins of a dry run: what would be a connection to a backend ends here, and what is asked on it is written
 //! down and answered from a list.
 //!
 //! The other end is a pair of sockets of this process that has no name and no address. All above it is the real fetch.
 
-use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::sync::Arc;
 
-use message::{Method, Scheme};
+use message::{Method, Scheme, Status};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use wire::{BodyDecoder, Decoded, read_request};
+use wire::{
+    BodyDecoder, Decoded, Persistence, read_request, write_field, write_head_end, write_number_field, write_status_line,
+};
 
 use crate::dry_runner::mocked_exchange::{AnswerParts, MockedAnswer, RanHead, Sent};
-use crate::limits::{Limits, PLAYED_BODY_BYTES_MAX};
+use crate::limits::{Limits, MOCKED_BODY_BYTES_MAX};
 use crate::settings::{Greeting, OriginSettings, OriginUrl};
 
 /// All of them.
@@ -56,7 +57,7 @@ impl Hash for MockedOrigin {
 }
 
 impl Stage {
-    /// From here on the backend is played. One that is none stays none.
+    /// From here on the backend is mocked. One that is none stays none.
     pub(crate) fn take_over(self: &Arc<Stage>, backend: &mut OriginSettings) {
         let backend_name: Arc<str> = backend.name.as_str().into();
         for url in &mut backend.urls {
@@ -129,20 +130,18 @@ fn render(answer: &AnswerParts, method: Method) -> Vec<u8> {
     let has = |wanted: &str| answer.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
     let bodiless = matches!(answer.status, 100..200 | 204 | 304);
     let mut body = answer.body.clone();
-    let mut fields = String::new();
+    let mut out = Vec::new();
+    write_status_line(&mut out, Status(answer.status), Some(answer.reason.as_bytes()));
     for (name, value) in &answer.fields {
-        let _ = write!(fields, "{name}: {value}\r\n");
+        write_field(&mut out, name.as_bytes(), value.as_bytes());
     }
     let is_chunked = has("transfer-encoding").is_some();
     match has("content-length").and_then(|(_, length)| length.parse::<usize>().ok()) {
-        Some(length) => body.resize(length.min(PLAYED_BODY_BYTES_MAX), b'x'),
+        Some(length) => body.resize(length.min(MOCKED_BODY_BYTES_MAX), b'x'),
         None if bodiless || is_chunked => {}
-        None => {
-            let _ = write!(fields, "Content-Length: {}\r\n", body.len());
-        }
+        None => write_number_field(&mut out, "Content-Length", body.len() as u64),
     }
-    let mut out =
-        format!("HTTP/1.1 {} {}\r\n{fields}Connection: close\r\n\r\n", answer.status, answer.reason).into_bytes();
+    write_head_end(&mut out, Persistence::Close);
     if !bodiless && method != Method::Head {
         if is_chunked && !body.is_empty() {
             out.extend_from_slice(format!("{:x}\r\n", body.len()).as_bytes());

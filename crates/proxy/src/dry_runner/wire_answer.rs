@@ -1,4 +1,4 @@
-//! For tests of the proxy: what a played origin sends by its bytes, and what it does with a connection behind an answer.
+//! For tests of the proxy: what a mocked origin sends by its bytes, and what it does with a connection behind an answer.
 
 use std::io;
 
