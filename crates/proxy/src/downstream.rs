@@ -1,12 +1,10 @@
 //! The client's end of one exchange: what a transaction asks of its client, whatever protocol the client speaks.
 //!
-//! A closed enum and no trait object. An HTTP/1 exchange is one of many on its connection, which owns framing, pipelining and lingering;
-//! a stream
-//! of HTTP/2 is one of many at a time; a page includes what it gets; a dry run happens in memory.
+//! A closed enum and no trait object. An HTTP/1 exchange is one of many on its connection, which owns framing, pipelining and lingering.
+//! A stream of HTTP/2 is one of many at a time. A page includes what it gets. A dry run happens in memory.
 
 mod connection_tunnel;
 pub(crate) mod dry_run;
-
 pub(crate) mod http2_stream;
 mod sending;
 mod stream_sending;
@@ -38,7 +36,6 @@ pub(crate) enum Downstream<'c> {
     Included(&'c mut IncludedClient),
 }
 
-/// The request's body.
 impl Downstream<'_> {
     /// The same client, for somebody who is to have it for a while.
     pub(crate) fn reborrow(&mut self) -> Downstream<'_> {
@@ -49,7 +46,10 @@ impl Downstream<'_> {
             Downstream::Included(client) => Downstream::Included(client),
         }
     }
+}
 
+/// The request's body.
+impl Downstream<'_> {
     /// Is some of the request's body still to be read?
     pub(crate) fn has_unread_body(&self) -> bool {
         match self {

@@ -37,16 +37,16 @@ pub(crate) fn open<S: RequestSource>(
     core.counters.requests.add(1);
     let site = core.site_ref();
     let asker = source.asker();
-    let rewritten = receive::rewritten_fields(&site, &asker, &received.request);
+    let fields_at_origin = receive::fields_at_origin(&site, &asker, &received.request);
     let mut room = core.room_to_rewrite();
     let (mut received, mut came) = (received, None);
     let found = match asker.asks_proxy() {
         true => admission::run(core, &site, &mut received, asker.peer),
         false => {
-            receive::at_origin(&mut received.request, rewritten.as_ref());
+            receive::at_origin(&mut received.request, fields_at_origin.as_ref());
             let (mut seen, client, ruling) = ruled(core, &site, &asker, (&mut received, moment), &mut room);
             let rewritten = room.rewritten().filter(|rewritten| rewritten.changes_anything());
-            // The access log says what was asked.
+            // Kept for who is to know what was asked: the access log, the parts of a page, a service that is asked.
             let is_cut = rewritten.is_some_and(|rewritten| rewritten.cuts_query());
             if is_cut || rewritten.is_some() && site.is_esi_surrogate || site.has_services && ruling.first.is_some() {
                 came = Some(received.request.clone());

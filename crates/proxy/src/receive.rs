@@ -3,7 +3,7 @@
 
 use cache::Key;
 use message::{Field, FieldName, Fields, Request, TargetForm};
-use rules::forwarded::{self};
+use rules::forwarded;
 use wire::ReceivedRequest;
 
 use crate::asker::Asker;
@@ -39,7 +39,7 @@ pub(crate) enum Verdict {
     Scripts(usize, OfScripts),
     /// A command to memcached, by this route.
     Memcached(usize),
-    Pass(crate::policy::WhyPassed),
+    Pass(WhyPassed),
     Pipe,
     Purge,
     Synth(Synth),
@@ -53,12 +53,12 @@ pub(crate) enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OfScripts {
     Lookup(Key),
-    Pass(crate::policy::WhyPassed),
+    Pass(WhyPassed),
 }
 
 impl Verdict {
     /// Why the store is passed by, for the log.
-    pub(crate) fn why_passed(&self) -> Option<crate::policy::WhyPassed> {
+    pub(crate) fn why_passed(&self) -> Option<WhyPassed> {
         match self {
             Verdict::Pass(why) | Verdict::Scripts(_, OfScripts::Pass(why)) => Some(*why),
             _ => None,
@@ -66,7 +66,7 @@ impl Verdict {
     }
 
     /// The same without the store, if that was to be asked.
-    pub(crate) fn past_the_store(self, why: crate::policy::WhyPassed) -> Verdict {
+    pub(crate) fn past_the_store(self, why: WhyPassed) -> Verdict {
         match self {
             Verdict::Lookup(_) => Verdict::Pass(why),
             Verdict::Scripts(root, OfScripts::Lookup(_)) => Verdict::Scripts(root, OfScripts::Pass(why)),
@@ -250,7 +250,7 @@ fn sent_elsewhere(asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
 /// The fields of a request at a server, where they are not to be read as they came: its target names the host, and then whatever Host
 /// says does not count (RFC 9112 §3.2.2); or it is known whose certificate the client has shown.
 #[inline]
-pub(crate) fn rewritten_fields(site: &Site, asker: &Asker<'_>, request: &Request<'_>) -> Option<Fields> {
+pub(crate) fn fields_at_origin(site: &Site, asker: &Asker<'_>, request: &Request<'_>) -> Option<Fields> {
     if asker.asks_proxy() {
         return None;
     }

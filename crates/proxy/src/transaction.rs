@@ -2,8 +2,8 @@
 //! step is a file.
 //!
 //! Receive has happened before: `exchange_opening` takes a request that was read and runs receive, lookup, hit and deliver at once
-//! when the answer is in the store. Under a program it happens in `vcl_story/program_request.rs`, or as `Step::Receive` where there is a
-//! body. Whatever must wait goes on here. A step returns the next one, with what that
+//! when the answer is in the store. Under a program it happens in `vcl_story/program_request.rs`, or as `Step::Receive` where the program
+//! cannot be run at once. Whatever must wait goes on here. A step returns the next one, with what that
 //! one needs; the table in `transaction_states` says which may follow which.
 
 use std::rc::Rc;
@@ -42,7 +42,6 @@ pub(crate) mod deliver;
 pub(crate) mod error_page;
 pub(crate) mod error_text;
 pub(crate) mod files;
-
 pub(crate) mod hit;
 pub(crate) mod log;
 pub(crate) mod lookup;
@@ -209,7 +208,7 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// What has become of the request: for the log, Cache-Status and the counters. `deliver` and `log` compare `why`. What the log will say.
+/// What has become of the request, for the log, Cache-Status and the counters. `why` is a token that `deliver` and `log` compare.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: u16,

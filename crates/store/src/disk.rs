@@ -5,10 +5,10 @@
 //! journal (`journal.rs`); back through `reading.rs` and `stored.rs`. At a start: `recovery.rs`. What lies where:
 //! `geometry.rs` and docs/store-format.md.
 //!
-//! What must stay true: what is handed out was summed, and is what was stored under that very name; what was
-//! invalidated does not come back, and after a crash neither if that was acknowledged; no segment is written again while
-//! somebody reads in it, nor before its pages were detached from the sockets that they were leased to; no caller ever waits
-//! for a disk; a disk that fails costs hits and nothing else.
+//! What must stay true. Every record is checksummed, and its name compared, before it is handed out. What was invalidated does not come
+//! back; after a crash neither, if the invalidation was acknowledged. No segment is written again while somebody reads in it, nor before
+//! its pages were detached from the sockets that they were leased to. No caller ever waits for a disk. A disk that fails costs hits and
+//! nothing else.
 //!
 //! It knows no HTTP: names are digests that somebody made, heads, bodies and the texts of bans are bytes.
 

@@ -459,13 +459,13 @@ fn in_scope<R>(
     stale: Option<StoredView<'_>>,
     run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
 ) -> Option<R> {
-    let (core, settings, head) = (Rc::clone(&fetch.core), Arc::clone(&fetch.site), Rc::clone(&fetch.head));
-    let site = Arc::clone(&fetch.task().made_for.site);
+    let (core, site, head) = (Rc::clone(&fetch.core), Arc::clone(&fetch.site), Rc::clone(&fetch.head));
+    let program = Arc::clone(&fetch.task().made_for.site);
     let (result, changed) = {
         let arena = core.fresh_arena();
         let request = head.request();
         let task = fetch.task();
-        let mut scope = Scope::new(&core, &settings, &arena, Side::Fetch(task), RequestHalf::none(), core.now());
+        let mut scope = Scope::new(&core, &site, &arena, Side::Fetch(task), RequestHalf::none(), core.now());
         scope.take_bereq(RequestHalf::of(&request, &arena).ok()?);
         scope.original = Some(task.original.request());
         scope.stored.set(stale);
@@ -473,7 +473,7 @@ fn in_scope<R>(
             scope.response = ResponseHalf::new(status, Version::Http11, fields.view());
             scope.response.reason.set(reason);
         }
-        let result = run(&scope, &site.loaded);
+        let result = run(&scope, &program.loaded);
         (result, scope.changed_bereq(&request))
     };
     if let Some(changed) = changed {

@@ -50,7 +50,7 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
         Why::Fetched => object.note_needed(),
         _ => object.touch(tx.core.now()),
     }
-    if !borrows(tx, &object) {
+    if !leases_body(tx, &object) {
         return Step::Lookup;
     }
     if !why.is_brought()
@@ -77,9 +77,9 @@ pub(crate) fn run(tx: &mut Transaction, object: Arc<Object>, why: Why) -> Step {
     Step::Deliver(Box::new(Answer::Stored { object, why, slices: None }))
 }
 
-/// A body that lies on a disk stays there for this request. False if it is there no more: then it is looked for anew, so often as
-/// somebody else's answers are waited for.
-fn borrows(tx: &mut Transaction, object: &Arc<Object>) -> bool {
+/// Takes a lease on a body that lies on a disk. False if the disk has written over it: then the request is looked up anew, as often as it
+/// may wait for somebody else's answers.
+fn leases_body(tx: &mut Transaction, object: &Arc<Object>) -> bool {
     tx.leased = None;
     let Some(body) = object.body().on_disk() else { return true };
     match body.lease() {

@@ -11,8 +11,7 @@ use rules::{Freshness, RequestDirectives};
 
 use crate::access_log::CacheVerdict;
 use crate::core::Core;
-use crate::fetch::begin;
-use crate::fetch::begin::Requester;
+use crate::fetch::begin::{self, Requester};
 use crate::field_set::FieldSet;
 use crate::policy_steps;
 use crate::site::{Routed, Site};
@@ -53,7 +52,7 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
     if let Some(step) = policy_steps::look_up(tx) {
         return step;
     }
-    // Whoever is here again may have waited for a response that said more about which URLs share a key.
+    // The key is computed anew: No-Vary-Search may have changed while we waited.
     tx.key = None;
     let key = tx.key();
     let core = Rc::clone(&tx.core);

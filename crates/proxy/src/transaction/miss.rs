@@ -3,8 +3,7 @@
 use cache::Ticket;
 
 use crate::downstream::Downstream;
-use crate::fetch::begin;
-use crate::fetch::begin::Requester;
+use crate::fetch::begin::{self, Requester};
 use crate::policy_steps;
 use crate::transaction::wait::Wait;
 use crate::transaction::{Step, Transaction, mirror};

@@ -47,9 +47,9 @@ pub(crate) const TRANSACTION_EDGES: [(State, State); 81] = {
         (Admit, Purge),
         (Admit, Files),
         (Admit, Memcached),
-        // Right ones, where a program goes on.
+        // The client may come in, and a program decides what it gets.
         (Admit, Receive),
-        // Wrong ones; or right ones, and what is asked for is refused.
+        // The client may not come in; or it may, and what it asks for is refused.
         (Admit, Synth),
         // The service of the route refuses the client, which is told what that says.
         (Admit, Deliver),

@@ -11,7 +11,8 @@ use crate::records::request_records;
 use crate::transaction::{Step, Transaction};
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, outgoing: Outgoing) -> Step {
-    // What a program invalidated and says to have invalidated. If that is not for good the log has it: the answer is made.
+    // The answer may say that its program has invalidated something: first the disks must know of that. Where they fail, the log says so,
+    // and the answer goes out all the same.
     if tx.policy.has_invalidated() {
         disks::settled(&tx.core.shared).await;
     }

@@ -19,8 +19,7 @@ use vcl::{BackendRef, Loaded, Message, Purge, Purged};
 
 use crate::access_log::CacheVerdict;
 use crate::downstream::Downstream;
-use crate::fetch::begin;
-use crate::fetch::begin::Requester;
+use crate::fetch::begin::{self, Requester};
 use crate::fetch::bereq::{BereqOf, bereq_of, with_xid};
 use crate::field_set::FieldSet;
 use crate::records::task_records::TaskRecords;
@@ -55,14 +54,14 @@ fn within<R>(
     beside: ScopeParts<'_>,
     run: impl for<'a> FnOnce(&Scope<'a>, &'a Loaded) -> R,
 ) -> Option<R> {
-    let (core, settings, head) = (Rc::clone(&tx.core), Arc::clone(&tx.site), Rc::clone(&tx.head));
+    let (core, site, head) = (Rc::clone(&tx.core), Arc::clone(&tx.site), Rc::clone(&tx.head));
     let state = tx.policy.program()?;
     let program = Arc::clone(&state.vcl_site);
     let result = {
         let arena = core.fresh_arena();
         let request = head.request();
         let req = RequestHalf::of(&request, &arena).ok()?;
-        let mut scope = Scope::new(&core, &settings, &arena, Side::Client(state), req, core.now());
+        let mut scope = Scope::new(&core, &site, &arena, Side::Client(state), req, core.now());
         scope.request = Some(request.clone());
         scope.original = state.original.as_ref().map(|original| original.request());
         let top = state.top.as_ref().map(|top| top.head.request());
@@ -102,7 +101,7 @@ fn failed() -> Step {
     Step::Synth(Synth::vcl_failed())
 }
 
-/// vcl_recv, and vcl_hash behind it, whatever it says. The request has been completed: see `complete`.
+/// vcl_recv, and vcl_hash behind it, whatever it says. The request has been completed: see `completed_fields`.
 pub(crate) fn recv(tx: &mut Transaction) -> Step {
     /// What vcl_recv said, without its borrows.
     enum Said {

@@ -1,7 +1,7 @@
 //! Deliver under a program: the head that answers the request goes through vcl_deliver, and what the program left of it
 //! goes out, with conditions and ranges judged afterwards.
 //!
-//! Framing and the connection's fate stay ours to say; a program that sets `Connection: close` is heard.
+//! The program decides neither on framing nor on keeping the connection, but a program that sets `Connection: close` is heard.
 
 use cache::Now;
 use message::{FieldName, Fields, ResponseHead, Status};

@@ -91,7 +91,7 @@ pub(crate) fn run<C: InstantClient>(
             completed_request::complete_in_place(&scope.req.fields, &arena, request.fields, &state.addresses.peer);
         match url.and(completed) {
             Err(_) => Err((State::Receive, Step::Synth(Synth::vcl_failed()), request.to_head())),
-            Ok(()) => play::<C::Form>(core, &scope, &program.loaded, parsed, &found)
+            Ok(()) => recv_to_deliver::<C::Form>(core, &scope, &program.loaded, parsed, &found)
                 .map_err(|(state, step)| (state, step, scope.req.to_head(request))),
         }
     };
@@ -107,7 +107,8 @@ pub(crate) fn run<C: InstantClient>(
     }
 }
 
-fn play<'a, F: HeadForm>(
+/// The subroutines, one after another, as far as the request goes at once.
+fn recv_to_deliver<'a, F: HeadForm>(
     core: &Core,
     scope: &Scope<'a>,
     program: &'a Loaded,
