@@ -9,7 +9,7 @@ use crate::clock::{Clock, Moment};
 use crate::core::Shared;
 use crate::limits::DISK_SETTLE_MAX;
 use crate::stderr_line::complain;
-use crate::vcl_story::bans::PolicyBan;
+use crate::vcl_story::bans::ProgramBan;
 
 pub(crate) fn above(disk: Disk, settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
     let bans = bans_of(&disk);
@@ -43,8 +43,8 @@ pub(crate) async fn settled(shared: &Shared) -> bool {
 }
 
 /// `None` if one of them cannot be read.
-fn bans_of(disk: &Disk) -> Option<Vec<(u64, PolicyBan)>> {
+fn bans_of(disk: &Disk) -> Option<Vec<(u64, ProgramBan)>> {
     let bans = disk.bans(Clock::read().at(Moment::now()))?;
-    let parsed = |text: &str| PolicyBan::parse(text.as_bytes()).ok();
+    let parsed = |text: &str| ProgramBan::parse(text.as_bytes()).ok();
     bans.iter().map(|ban| Some((ban.number, parsed(&ban.text)?.issued_at(ban.issued)))).collect()
 }

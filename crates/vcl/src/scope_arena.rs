@@ -97,7 +97,7 @@ impl Arena {
     #[cold]
     fn full(&self) -> Fault {
         Fault::of_room(format!(
-            "the policy made more than {} bytes of text for one step (SCOPE_BYTES_MAX)",
+            "the program made more than {} bytes of text for one step (SCOPE_BYTES_MAX)",
             self.bytes_max
         ))
     }
@@ -105,7 +105,7 @@ impl Arena {
 
 #[cold]
 fn no_memory() -> Fault {
-    Fault::of_room("there is no memory for the texts of the policy")
+    Fault::of_room("there is no memory for the texts of the program")
 }
 
 #[cfg(test)]

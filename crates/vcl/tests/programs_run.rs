@@ -174,7 +174,7 @@ fn what_cannot_be_done_ends_the_transaction_and_is_logged() {
     fails("return (synth(70000));", "synth (70000) > 65535");
     fails("return (synth(-1));", "synth (-1) is negative");
     fails("return (fail(\"because\"));", "because");
-    fails("return (fail);", "the policy says so");
+    fails("return (fail);", "the program says so");
     fails(
         "if (req.http.host ~ \"^(?=(a+)+$)a\") { } set req.http.h = \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"; \
            if (req.http.h ~ \"^(?=(a+)+$)a\") { }",

@@ -484,6 +484,6 @@ fn in_scope<R>(
 
 /// The program wants no answer.
 fn abandon(why: &'static str) -> FetchVerdict {
-    let text = "The policy abandoned the fetch.".into();
+    let text = "The VCL abandoned the fetch.".into();
     FetchVerdict::Fail(Broken::Origin(Failure { status: 503, token: why, text, remember_ms: 0 }))
 }

@@ -239,7 +239,7 @@ impl Synth {
     /// Its length was not said beforehand, so part of it has been read already.
     pub(crate) fn body_not_kept(bytes_max: u64) -> Synth {
         let text =
-            format!("The request's body is longer than the {bytes_max} B that the policy keeps (std.cache_req_body).");
+            format!("The request's body is longer than the {bytes_max} B that the VCL keeps (std.cache_req_body).");
         Synth { close: true, ..Synth::new(413, "request-body-not-kept", CacheVerdict::Refused, text) }
     }
 

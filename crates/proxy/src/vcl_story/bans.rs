@@ -16,7 +16,7 @@ const CONDITIONS_MAX: usize = 32;
 const BAN_BYTES_MAX: usize = 8 << 10;
 
 #[derive(Debug)]
-pub(crate) struct PolicyBan {
+pub(crate) struct ProgramBan {
     text: Box<str>,
     conditions: Vec<Condition>,
     /// Durations are what they were then.
@@ -61,21 +61,21 @@ enum Comparison {
 
 /// Adds a ban. The error is for people.
 pub(crate) fn ban(shared: &Shared, expression: &[u8], now: Now) -> Result<(), String> {
-    let ban = PolicyBan::parse(expression)?;
+    let ban = ProgramBan::parse(expression)?;
     shared.cache.ban(Arc::new(ban.issued_at(now)), now);
     Ok(())
 }
 
-impl PolicyBan {
-    pub(crate) fn issued_at(self, issued: Now) -> PolicyBan {
-        PolicyBan { issued, ..self }
+impl ProgramBan {
+    pub(crate) fn issued_at(self, issued: Now) -> ProgramBan {
+        ProgramBan { issued, ..self }
     }
 
     pub(crate) fn issued(&self) -> Now {
         self.issued
     }
 
-    pub(crate) fn parse(expression: &[u8]) -> Result<PolicyBan, String> {
+    pub(crate) fn parse(expression: &[u8]) -> Result<ProgramBan, String> {
         if expression.len() > BAN_BYTES_MAX {
             return Err(format!("a ban may have {BAN_BYTES_MAX} bytes"));
         }
@@ -85,7 +85,7 @@ impl PolicyBan {
         if conditions.len() > CONDITIONS_MAX {
             return Err(format!("a ban may have {CONDITIONS_MAX} conditions"));
         }
-        Ok(PolicyBan { text: words.join(" ").into(), conditions, issued: Now::default() })
+        Ok(ProgramBan { text: words.join(" ").into(), conditions, issued: Now::default() })
     }
 }
 
@@ -242,7 +242,7 @@ impl Comparison {
     }
 }
 
-impl BanTest for PolicyBan {
+impl BanTest for ProgramBan {
     fn text(&self) -> &str {
         &self.text
     }
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     fn check_refused(text: &str, part: &str) {
-        let error = PolicyBan::parse(text.as_bytes()).map(|_| ()).unwrap_err();
+        let error = ProgramBan::parse(text.as_bytes()).map(|_| ()).unwrap_err();
         assert!(error.contains(part), "{text}: {error}");
     }
 
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_ban_that_looks_at_the_request_says_so() {
-        let needs = |text: &str| PolicyBan::parse(text.as_bytes()).unwrap().needs_request();
+        let needs = |text: &str| ProgramBan::parse(text.as_bytes()).unwrap().needs_request();
         assert!(needs("req.url ~ ^/a && obj.status == 200") && needs("req.http.Host == a"));
         assert!(!needs("obj.http.x-tags ~ (,|^)7(,|$) && obj.age > 1.5h"));
     }

@@ -60,7 +60,7 @@ fn too_deep() -> Fault {
 
 #[cold]
 fn too_long() -> Fault {
-    Fault::new(format!("the policy ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))
+    Fault::new(format!("the program ran more than {STATEMENTS_MAX} statements (STATEMENTS_MAX)"))
 }
 
 /// In Varnish's words.
@@ -330,7 +330,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
             Ending::Vcl(label) => verdicts::Ending::Vcl(&self.compiled.labels[*label]),
             Ending::Fail(why) => {
                 let why = why.as_ref().map_or(Ok(None), |why| self.text(why))?;
-                let why = why.map_or("the policy says so".into(), String::from_utf8_lossy);
+                let why = why.map_or("the program says so".into(), String::from_utf8_lossy);
                 verdicts::Ending::Fail(Fault::new(why.into_owned()))
             }
         })

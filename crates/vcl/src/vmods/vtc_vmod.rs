@@ -67,7 +67,7 @@ pub fn call<'a, H: Host<'a>>(
             wait(run, TestWait::Seconds(given.real(0)))?;
             NOTHING
         }
-        F::WorkspaceOverflow => return Err(Fault::new("vtc.workspace_overflow: the policy says that it is full")),
+        F::WorkspaceOverflow => return Err(Fault::new("vtc.workspace_overflow: the program says that it is full")),
         F::WorkspaceOverflowed => Plain::Bool(false),
         F::WorkspaceReserve => Plain::Bytes(given.int(1).clamp(0, WORKSPACE_BYTES)),
         F::WorkspaceFree => Plain::Int(WORKSPACE_BYTES),
