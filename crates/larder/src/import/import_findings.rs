@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::import::import_flags::ImportFlags;
 use crate::import::nginx_conf::{Directive, Place};
 use crate::import::shown_directive;
+use crate::import::shown_word;
 
 /// What is said of the import: what is missing now, and what deserves a look.
 #[derive(Debug, Default)]
@@ -91,11 +92,18 @@ fn with_unnamed_listener(text: &str, speaks_tls: bool) -> String {
     }
 }
 
+/// What larder says of a value, without what may be a secret in it.
+fn shown_complaint(what: &str) -> String {
+    let pieces = what.split('`').enumerate();
+    let shown = pieces.map(|(at, piece)| if at % 2 == 1 { shown_word::shown(piece) } else { piece.to_owned() });
+    shown.collect::<Vec<_>>().join("`")
+}
+
 /// Gives away what was made, if larder takes it. The exit code is 0 only when nothing was left.
 pub fn finish(flags: &ImportFlags, done: Result<(Findings, String), String>) -> ExitCode {
     let done = done.and_then(|(findings, text)| {
         if let Err(complaints) = crate::config::read(&text) {
-            let said: Vec<&str> = complaints.iter().map(|complaint| complaint.what.as_str()).collect();
+            let said: Vec<String> = complaints.iter().map(|complaint| shown_complaint(&complaint.what)).collect();
             return Err(format!("what came of it is no good config: {}", said.join("; ")));
         }
         let (mut findings, mut text) = (findings, text);
@@ -149,6 +157,14 @@ fn write(flags: &ImportFlags, findings: &Findings, text: &str) -> Result<(), Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_larder_does_not_take_is_said_without_its_secrets() {
+        let check = |what: &str, expect: &str| assert_eq!(shown_complaint(what), expect);
+        check("`/a?k=secret` is no URL", "`/a?k=…` is no URL");
+        check("`https://ann:secret@a.test/` is no URL", "`https://…@a.test/` is no URL");
+        check("300 is no error", "300 is no error");
+    }
 
     #[test]
     fn a_file_without_a_listener_waits_for_one() {

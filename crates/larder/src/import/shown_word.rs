@@ -10,7 +10,7 @@ const SECRET_PARTS: [&str; 10] =
     ["password", "passwd", "passphrase", "secret", "token", "apikey", "api_key", "api-key", "credential", "bearer"];
 /// So do the names of keys end that are no files and no keys of a cache.
 const KEY_ENDINGS: [&str; 6] = ["sign_key", "signing_key", "private_key", "access_key", "encryption_key", "jwt_key"];
-const NO_SECRETS: [&str; 1] = ["server_tokens"];
+const NO_SECRETS: [&str; 2] = ["server_tokens", "servertokens"];
 /// Fields by whose values a server lets somebody in.
 const CREDENTIAL_FIELDS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth"];
 /// How hashes of passwords begin.
@@ -18,6 +18,37 @@ const HASHES: [&str; 10] = ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", 
 /// Words in front of a password in a field, and no word of a sentence behind them is so long.
 const SCHEMES: [&str; 3] = ["Basic ", "Bearer ", "Token "];
 const SENTENCE_WORD_MAX: usize = 7;
+/// So many letters and digits in a row are nothing that is read, where so many of them are digits and so many are letters.
+const RANDOM_MIN: usize = 16;
+const RANDOM_DIGITS_MIN: usize = 3;
+
+/// Fields whose values everybody may read. A nonce or a password stands in none of them.
+const PUBLIC_FIELDS: [&str; 24] = [
+    "host",
+    "cache-control",
+    "expires",
+    "pragma",
+    "vary",
+    "server",
+    "via",
+    "connection",
+    "upgrade",
+    "content-type",
+    "content-encoding",
+    "accept-encoding",
+    "strict-transport-security",
+    "content-security-policy",
+    "x-frame-options",
+    "x-content-type-options",
+    "x-xss-protection",
+    "x-robots-tag",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "referrer-policy",
+    "permissions-policy",
+    "user-agent",
+    "link",
+];
 
 /// Is it what a secret is called, and no path or variable of such a name?
 pub fn is_secret_name(word: &str) -> bool {
@@ -33,6 +64,17 @@ pub fn is_credential_field(word: &str) -> bool {
     CREDENTIAL_FIELDS.iter().any(|field| name == *field || *field == "x-auth" && name.starts_with(field))
 }
 
+pub fn is_public(field: &str) -> bool {
+    let field = field.trim().trim_start_matches(['+', '-', '?', '>']).to_lowercase();
+    PUBLIC_FIELDS.contains(&field.as_str()) || field.starts_with("access-control-")
+}
+
+/// Is it no more than that something is done or not?
+pub fn is_switch(word: &str) -> bool {
+    const SWITCHES: [&str; 9] = ["on", "off", "yes", "no", "true", "false", "none", "all", "default"];
+    SWITCHES.contains(&word.to_lowercase().as_str())
+}
+
 /// Is there nothing in it but a variable of some program's?
 pub fn is_variable(word: &str) -> bool {
     let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-:>".contains(&b));
@@ -41,9 +83,14 @@ pub fn is_variable(word: &str) -> bool {
     name.is_some_and(is_name)
 }
 
-/// Without the value of a secret's name, a hash of a password, what stands before the host of a URL, or values in its query.
+/// Without the value of a secret's name, a hash of a password, what stands before the host of a URL, values in its query, or what a program
+/// is told that is started.
 pub fn shown(word: &str) -> String {
-    let word = without_users(word);
+    if word.starts_with('|') && word.len() > 2 {
+        return format!("|{MARK}");
+    }
+    let word = without_random(word);
+    let word = without_users(&word);
     let word = without_query(&word);
     let word = without_named(&word);
     let cuts = [field_value(&word), scheme_value(&word), text_of_sample(&word), first_hash(&word)];
@@ -51,6 +98,17 @@ pub fn shown(word: &str) -> String {
         Some(at) => format!("{}{MARK}", &word[..at]),
         None => word,
     }
+}
+
+/// What nobody writes who wants to be read (`T0ab12…`, the key of a bot in a path): the segment that has it.
+fn without_random(word: &str) -> String {
+    let is_random = |run: &str| {
+        let digits = run.bytes().filter(u8::is_ascii_digit).count();
+        run.len() >= RANDOM_MIN && digits >= RANDOM_DIGITS_MIN && run.len() - digits >= RANDOM_DIGITS_MIN
+    };
+    let has_random = |text: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random);
+    let segments = word.split('/').map(|segment| if has_random(segment) { MARK } else { segment });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 fn first_hash(word: &str) -> Option<usize> {
@@ -197,6 +255,10 @@ mod tests {
             ("Basic login", "Basic login"),
             ("str(secret),lower", "str(…"),
             ("ann:$2y$10$abc", "ann:…"),
+            ("https://hooks.test/T00/XyZ0a1b2c3d4e5f6g7/x", "https://hooks.test/T00/…/x"),
+            ("/bot123:Ab-zyx57W2v1u123ew11/send", "/…/send"),
+            ("0f3a9b7c2d4e6f80", "…"),
+            ("|/usr/bin/log -k secret", "|…"),
         ] {
             assert_eq!(shown(word), expect, "{word}");
         }
@@ -218,6 +280,9 @@ mod tests {
             "[::1]:80",
             "a.test:8080",
             "/forgotten-password",
+            "ECDHE-ECDSA-AES128-GCM-SHA256:!aNULL",
+            "/etc/ssl/605f6609f106d1.17683543.list",
+            "||",
         ] {
             assert_eq!(shown(word), word);
         }
