@@ -106,6 +106,8 @@ mod imported_haproxy_holes;
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
+#[path = "program/imported_nginx_ports.rs"]
+mod imported_nginx_ports;
 #[path = "program/imported_nginx_tls.rs"]
 mod imported_nginx_tls;
 #[path = "program/imported_nginx_tries.rs"]
@@ -138,6 +140,8 @@ mod memc_module;
 mod memcached_faults;
 #[path = "program/memory_limit.rs"]
 mod memory_limit;
+#[path = "program/nginx_beside.rs"]
+mod nginx_beside;
 #[path = "program/notation.rs"]
 mod notation;
 #[path = "program/origin_process.rs"]

@@ -204,13 +204,19 @@ impl Import {
         }
         let (left_out, served): (Vec<_>, Vec<_>) =
             answered.into_iter().partition(|site| self.listens.leaves_out(&site.listens));
-        let kept: Vec<&Site<'_>> =
-            served.iter().copied().filter(|site| !self.listens.is_apart(&site.listens)).collect();
+        let is_here = |site: &&Site<'_>| !self.listens.is_apart(&site.listens) && self.listens.is_with(&site.listens);
+        let kept: Vec<&Site<'_>> = served.iter().copied().filter(is_here).collect();
         let first = first_of(&kept);
+        let own_names: Vec<String> = kept.iter().flat_map(|site| hosts_of(&site.names)).collect();
         let wide = |name: &&String| name.starts_with(['*', '.']);
         let wide_names: Vec<&String> = sites.iter().flat_map(|site| &site.names).filter(wide).collect();
         for site in &served {
-            self.server(site, first.is_some_and(|first| std::ptr::eq(first, *site)), &upstreams, &wide_names);
+            match self.listens.is_with(&site.listens) {
+                true => {
+                    self.server(site, first.is_some_and(|first| std::ptr::eq(first, *site)), &upstreams, &wide_names)
+                }
+                false => self.server_elsewhere(site, &own_names),
+            }
         }
         for site in left_out {
             self.listens.leads_to_tls(&site.listens);
@@ -358,13 +364,10 @@ impl Import {
     }
 
     fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams, wide_names: &[&String]) {
-        let (server, is_default) = (site.server, is_first || site.listens.is_default);
-        let listens_here = self.listens.listens_with_the_first(server, &site.listens, &self.folder, &mut self.findings);
-        let mut hosts = match is_default && listens_here {
-            true => Vec::new(),
-            false => self.hosts(server, &site.names),
-        };
-        if !(is_default && listens_here) && hosts.is_empty() {
+        let (server, is_for_all) = (site.server, is_first || site.listens.is_default);
+        self.listens.listen(server, &site.listens, &self.folder, &mut self.findings);
+        let mut hosts = if is_for_all { Vec::new() } else { self.hosts(server, &site.names) };
+        if !is_for_all && hosts.is_empty() {
             return self.findings.leave(server, "not carried over: none of its names can be a host");
         }
         let server_name = site.names.first().filter(|name| !name.starts_with(['~', '*', '.']) && *name != "_");
@@ -382,11 +385,7 @@ impl Import {
             server_name: server_name.map_or("$host", String::as_str),
             others_store: self.others_store,
         };
-        let routes = match listens_here {
-            true => nginx_routes::routes(tree),
-            false => vec![Route::giving_way(Matcher::Path("/".to_owned()))],
-        };
-        let is_for_all = is_default && listens_here;
+        let routes = nginx_routes::routes(tree);
         if !self.made.keep_one_of(&mut hosts, is_for_all, &routes, server, &mut self.findings) {
             return;
         }
@@ -398,6 +397,30 @@ impl Import {
             return routes.into_iter().filter(|route| route.hosts.is_empty()).for_each(|route| self.made.add(route));
         }
         own_routes(&routes, &hosts).for_each(|route| self.made.add(route));
+    }
+
+    /// A server that listens elsewhere than the first one. Who asks for its names where the first one listens gets what nginx answers there, by
+    /// that name or by none; and where both listen, nothing: nginx would ask this one.
+    fn server_elsewhere(&mut self, site: &Site<'_>, own_names: &[String]) {
+        let is_apart = self.listens.is_nowhere_near(&site.listens);
+        if !site.listens.is_nowhere() {
+            let why = match is_apart {
+                true => {
+                    "it listens elsewhere than the first server, and routes know no listeners: give it a larder of its own"
+                }
+                false => "closed: it listens elsewhere than the first server, and routes know no listeners",
+            };
+            self.findings.leave(site.server, why);
+        }
+        if is_apart {
+            return;
+        }
+        let mut hosts = self.hosts(site.server, &site.names);
+        hosts.retain(|host| !own_names.contains(host));
+        let closed = [Route::giving_way(Matcher::Path("/".to_owned()))];
+        if !hosts.is_empty() && self.made.keep_one_of(&mut hosts, false, &closed, site.server, &mut self.findings) {
+            own_routes(&closed, &hosts).for_each(|route| self.made.add(route));
+        }
     }
 
     fn hosts(&mut self, server: &Directive, names: &[String]) -> Vec<String> {

@@ -220,6 +220,17 @@ fn place_of(address: &str) -> String {
     format!("{host}:{port}")
 }
 
+/// May one request come in at both of these places? One of them is all addresses of a port, or they are the same.
+fn is_near(one: &str, other: &str) -> bool {
+    let split = |place: &str| place.rsplit_once(':').map(|(host, port)| (host.to_owned(), port.to_owned()));
+    match (split(one), split(other)) {
+        (Some((a, a_port)), Some((b, b_port))) => {
+            a_port == b_port && (a == b || a != "unix" && b != "unix" && (a == "*" || b == "*"))
+        }
+        _ => one == other,
+    }
+}
+
 impl Listens {
     /// Finds out where some of the servers that listen at the same places are reached by TLS alone, and others in the clear.
     pub fn seal<'a>(&mut self, all: impl Iterator<Item = &'a ServerListens> + Clone) {
@@ -253,34 +264,26 @@ impl Listens {
     }
 
     /// Does a server listen where the first one does? An inner port of nginx's would be open to everybody.
-    pub fn listens_with_the_first(
-        &mut self,
-        server: &Directive,
-        listens: &ServerListens,
-        folder: &Path,
-        findings: &mut Findings,
-    ) -> bool {
-        if listens.is_nowhere() {
-            return false;
-        }
-        let places = listens.places();
-        match &self.first {
-            None => self.first = Some(places),
-            Some(first) if *first != places => {
-                let why = "closed: it listens elsewhere than the first server, and routes know no listeners";
-                findings.leave(server, why);
-                return false;
-            }
-            Some(_) => {}
-        }
+    pub fn is_with(&self, listens: &ServerListens) -> bool {
+        !listens.is_nowhere() && self.first.as_ref() == Some(&listens.places())
+    }
+
+    /// Does nginx never ask this server for what comes in where the first one listens?
+    pub fn is_nowhere_near(&self, listens: &ServerListens) -> bool {
+        let Some(first) = self.first.as_ref().filter(|_| !listens.is_nowhere()) else { return false };
+        !first.iter().any(|one| listens.places().iter().any(|other| is_near(one, other)))
+    }
+
+    /// Where a server listens, larder does.
+    pub fn listen(&mut self, server: &Directive, listens: &ServerListens, folder: &Path, findings: &mut Findings) {
         add(&mut self.plain, &listens.plain);
         if listens.plain.is_empty() && listens.secure.is_empty() {
             add(&mut self.plain, &["*:80".to_owned()]);
         }
         let certificates = listens.readable(folder, findings);
         if listens.is_secure() && certificates.is_empty() {
-            findings.leave(server, "it has no certificate here: nobody listens for it by TLS until you name one");
-            return true;
+            return findings
+                .leave(server, "it has no certificate here: nobody listens for it by TLS until you name one");
         }
         for address in &listens.secure {
             let known = self.secure.iter_mut().find(|known| known.address == *address);
@@ -300,7 +303,6 @@ impl Listens {
                 }),
             }
         }
-        true
     }
 
     /// A server that leads everything to TLS.
@@ -377,11 +379,10 @@ mod tests {
     #[test]
     fn both_ports_of_the_web_are_one_place() {
         let check = |first: &[&str], second: &[&str], expect: bool| {
-            let (mut all, mut findings) = (Listens::default(), Findings::default());
-            let server = directive("server");
-            assert!(all.listens_with_the_first(&server, &listens(first), Path::new("/"), &mut findings));
-            let is_with = all.listens_with_the_first(&server, &listens(second), Path::new("/"), &mut findings);
-            assert_eq!(is_with, expect, "{first:?} {second:?}");
+            let mut all = Listens::default();
+            all.begin_with(&listens(first));
+            assert!(all.is_with(&listens(first)));
+            assert_eq!(all.is_with(&listens(second)), expect, "{first:?} {second:?}");
         };
         check(&["listen 80"], &["listen 443 ssl"], true);
         check(&["listen 80", "listen [::]:80"], &["listen *:80"], true);
@@ -391,13 +392,34 @@ mod tests {
         check(&["listen 80"], &["listen unix:/run/a.sock"], false);
     }
 
+    /// Who listens beside the first server at one of its addresses is asked there; who listens at others only is not.
+    #[test]
+    fn servers_at_other_ports_are_not_asked() {
+        let check = |first: &[&str], second: &[&str], expect: bool| {
+            let mut all = Listens::default();
+            all.begin_with(&listens(first));
+            assert_eq!(all.is_nowhere_near(&listens(second)), expect, "{first:?} {second:?}");
+        };
+        check(&["listen 80"], &["listen 8080"], true);
+        check(&["listen 80"], &["listen unix:/run/a.sock"], true);
+        check(&["listen 10.0.0.1:80"], &["listen 10.0.0.2:80"], true);
+        check(&["listen 80"], &["listen 10.0.0.2:80"], false);
+        check(&["listen 80"], &["listen 80", "listen 8080"], false);
+        check(&["listen 8080"], &["listen 80", "listen 8080"], false);
+        check(&["listen 80"], &["listen [::]:8080"], false);
+        check(&["listen 80"], &["listen 8443 ssl"], true);
+    }
+
     /// `ipv6only=on` is nginx's default; larder has no such listener, and IPv4 was not named.
     #[test]
     fn ipv6_alone_is_not_listened_at() {
         let made = |lines: &[&str]| {
-            let (mut all, mut findings) = (Listens::default(), Findings::default());
-            let is_here =
-                all.listens_with_the_first(&directive("server"), &listens(lines), Path::new("/"), &mut findings);
+            let mut all = Listens::default();
+            all.begin_with(&listens(lines));
+            let is_here = all.is_with(&listens(lines));
+            if is_here {
+                all.listen(&directive("server"), &listens(lines), Path::new("/"), &mut Findings::default());
+            }
             (is_here, all.sections())
         };
         assert_eq!(made(&["listen [::]:80"]), (false, Vec::new()));
@@ -406,10 +428,9 @@ mod tests {
         assert_eq!(made(&["listen [::]:80 ipv6only=off"]), both);
         assert_eq!(made(&["listen [::]:8080", "listen 80"]), both);
         // What another server has at IPv4 is not what this one is asked for there.
-        let (mut all, mut findings) = (Listens::default(), Findings::default());
-        let mut is_here = |lines: &[&str]| {
-            all.listens_with_the_first(&directive("server"), &listens(lines), Path::new("/"), &mut findings)
-        };
+        let mut all = Listens::default();
+        all.begin_with(&listens(&["listen 80"]));
+        let is_here = |lines: &[&str]| all.is_with(&listens(lines));
         assert!(is_here(&["listen 80"]) && !is_here(&["listen [::]:80 default_server ipv6only=on"]));
     }
 
@@ -442,7 +463,7 @@ mod tests {
         ["a.pem", "a.key"].iter().for_each(|name| std::fs::write(folder.join(name), "x").unwrap());
         let (mut all, mut findings) = (Listens::default(), Findings::default());
         let secure = ["listen 443 ssl", "ssl_certificate a.pem", "ssl_certificate_key a.key", "ssl_protocols TLSv1.3"];
-        assert!(all.listens_with_the_first(&directive("server"), &listens(&secure), &folder, &mut findings));
+        all.listen(&directive("server"), &listens(&secure), &folder, &mut findings);
         all.leads_to_tls(&listens(&["listen 80"]));
         let (pem, key) = (folder.join("a.pem"), folder.join("a.key"));
         assert_eq!(
@@ -459,11 +480,11 @@ mod tests {
         assert_eq!(findings.left_count(), 0);
         // One that answers beside one that leads away is led away, too.
         let plain = listens(&["listen 80", "listen 443"]);
-        all.listens_with_the_first(&directive("server"), &plain, &folder, &mut findings);
+        all.listen(&directive("server"), &plain, &folder, &mut findings);
         assert!(all.is_led_to_tls(&plain) && all.sections().len() == 2, "{:?}", all.sections());
         let mut none = Listens::default();
         let secure = ["listen 443 ssl", "ssl_certificate none.pem"];
-        assert!(none.listens_with_the_first(&directive("server"), &listens(&secure), &folder, &mut findings));
+        none.listen(&directive("server"), &listens(&secure), &folder, &mut findings);
         assert_eq!((none.sections(), findings.left_count()), (Vec::new(), 2));
         std::fs::remove_dir_all(&folder).unwrap();
     }
