@@ -369,6 +369,17 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_may_be_for_every_other_value() {
+        let others = ["!(?i)h2c", "!web*"].map(|value| FieldCondition::new("X-Beta", Some(value)));
+        let beta = RouteSettings { fields: others.into(), ..route(None, "/", 3) };
+        let routes = [beta, route(None, "/", 4)];
+        for (value, expect) in [("h2c", 4), ("H2C", 4), ("websocket", 4), ("Websocket", 3), ("h2c, web", 3), ("", 3)] {
+            assert_eq!(asked(&routes, "GET", "a/", Some(("x-beta", value))), Some(expect), "{value}");
+        }
+        assert_eq!(asked(&routes, "GET", "a/", None), Some(4));
+    }
+
+    #[test]
     fn a_field_that_shuts_out_selects_no_response() {
         let with = |target| {
             let fields = vec![FieldCondition::new("X-Bad", None)];

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use proxy::settings::{FieldCondition, PathPattern, RouteSettings};
+use toml::de::DeValue;
 
 use super::complaint::Complaint;
 use super::route_fields::is_name;
@@ -80,7 +81,7 @@ pub fn with_slash(node: Node<'_>, complaint: Complaint) -> Complaint {
     }
 }
 
-/// `header = { NAME = "VALUE" }`, `(?i)VALUE` for letters of either case, or `true` for any value.
+/// `header = { NAME = "VALUE" }`, `(?i)VALUE` for letters of either case, `!VALUE` for any other, or `true` for any; of several all.
 fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
     let Some(table) = section.section("header") else { return Vec::new() };
     let mut fields = Vec::new();
@@ -92,13 +93,23 @@ fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
         match (as_switch(node), text(node)) {
             (Some(true), _) => fields.push(FieldCondition::new(name, None)),
             (_, Ok(value)) => fields.push(FieldCondition::new(name, Some(value))),
-            _ => {
-                let what = "a field must have a value, in which a * stands for any text, or true for any value";
-                table.complaints().add(Complaint::new(node.span(), what, "neither"));
-            }
+            _ => match values(node) {
+                Some(values) => fields.extend(values.map(|value| FieldCondition::new(name, Some(value)))),
+                None => {
+                    let what = "a field must have a value, in which a * stands for any text, or true for any value";
+                    table.complaints().add(Complaint::new(node.span(), what, "neither"));
+                }
+            },
         }
     }
     fields
+}
+
+/// A list that has nothing but texts.
+fn values<'a>(node: Node<'a>) -> Option<impl Iterator<Item = &'a str>> {
+    let DeValue::Array(items) = node.get_ref() else { return None };
+    let is_list = !items.is_empty() && items.iter().all(|item| text(item).is_ok());
+    is_list.then(|| items.iter().filter_map(|item| text(item).ok()))
 }
 
 impl Conditions {

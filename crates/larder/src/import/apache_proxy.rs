@@ -58,8 +58,37 @@ pub struct ProxyAsked {
     host: String,
     /// The path of the URL, with no slash at its end where the URL had none.
     pub path: String,
-    /// Who asks for another protocol gets it. Without the word Apache answers as if nobody had asked.
-    pub upgrades: bool,
+    /// Without the word Apache answers as if nobody had asked.
+    pub upgrades: Upgrades,
+}
+
+/// The protocols that are handed on where a client asks for one: `upgrade=websocket`, `upgrade=ANY`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upgrades {
+    All,
+    Named(Vec<String>),
+}
+
+impl Upgrades {
+    fn read(word: &str) -> Upgrades {
+        let is = |known: &str| word.eq_ignore_ascii_case(known);
+        let is_token =
+            |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+        match () {
+            () if is("any") || is("*") => Upgrades::All,
+            () if is("none") => Upgrades::Named(Vec::new()),
+            () => Upgrades::Named(word.split([',', ' ']).filter(is_token).map(str::to_owned).collect()),
+        }
+    }
+
+    /// This one, too.
+    pub fn add(&mut self, protocol: &str) {
+        if let Upgrades::Named(names) = self
+            && !names.iter().any(|name| name.eq_ignore_ascii_case(protocol))
+        {
+            names.push(protocol.to_owned());
+        }
+    }
 }
 
 /// Balancers by their names; `None`: one that cannot be said.
@@ -81,8 +110,8 @@ pub fn word(words: &[String]) -> ProxyWord {
     let upgrade = options
         .iter()
         .filter_map(|option| option.split_once('='))
-        .find(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
-    let upgrades = upgrade.is_some_and(|(_, to)| !to.eq_ignore_ascii_case("none"));
+        .rfind(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
+    let upgrades = Upgrades::read(upgrade.map_or("none", |(_, protocols)| protocols));
     read(url).map_or(ProxyWord::Closed, |asked| ProxyWord::Asks(ProxyAsked { upgrades, ..asked }))
 }
 
@@ -103,7 +132,12 @@ fn read(url: &str) -> Option<ProxyAsked> {
         _ => return None,
     };
     let is_url = server.starts_with("balancer:") || parse_origin(&server).is_ok();
-    is_url.then(|| ProxyAsked { server, host: host.to_owned(), path: path.to_owned(), upgrades: false })
+    is_url.then(|| ProxyAsked {
+        server,
+        host: host.to_owned(),
+        path: path.to_owned(),
+        upgrades: Upgrades::Named(Vec::new()),
+    })
 }
 
 impl ProxyAsked {
@@ -268,6 +302,21 @@ mod tests {
         ] {
             assert_eq!(asked(line), ProxyWord::Closed, "{line}");
         }
+    }
+
+    #[test]
+    fn upgrades_are_those_that_are_named() {
+        let check = |options: &str, expect: Option<&[&str]>| {
+            let ProxyWord::Asks(asked) = asked(&format!("http://a/ {options}")) else { panic!("{options}") };
+            let expect = expect.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+            assert_eq!(asked.upgrades, expect.map_or(Upgrades::All, Upgrades::Named), "{options}");
+        };
+        check("retry=0", Some(&[]));
+        check("upgrade=NONE", Some(&[]));
+        check("upgrade=websocket", Some(&["websocket"]));
+        check("Upgrade=any", None);
+        check("upgrade=any upgrade=websocket", Some(&["websocket"]));
+        check("upgrade=web*", Some(&[]));
     }
 
     #[test]

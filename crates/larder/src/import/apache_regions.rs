@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::import::apache_access::AccessRule;
 use crate::import::apache_paths::{PROGRAMS, PROGRAMS_BESIDE_PHP, PathBeginning, UNUSUAL, closes};
-use crate::import::apache_proxy::{Balancers, ProxyAsked, ProxyWord};
+use crate::import::apache_proxy::{Balancers, ProxyAsked, ProxyWord, Upgrades};
 use crate::import::apache_redirects::RedirectWord;
 use crate::import::apache_scope::{ApacheScope, NamesOf, ScriptWord};
 use crate::import::apache_sections::SectionWords;
@@ -54,13 +54,13 @@ struct AnsweredRegion {
     pattern: Option<String>,
     lines: Vec<String>,
     closed: Vec<String>,
-    /// Who asks there for a WebSocket is refused: larder would hand the question on.
-    refuses_websockets: bool,
+    /// Who asks there for a protocol that is not handed on is refused: larder would hand the question on.
+    upgrades: Upgrades,
 }
 
 /// What is said once of a host some of whose proxies hand no `Upgrade` on.
-const CLOSED_TO_WEBSOCKETS: &str =
-    "a WebSocket is refused where no upgrade= hands it on: Apache asks for a page in its place";
+const CLOSED_TO_UPGRADES: &str =
+    "a WebSocket, or another upgrade, is refused where no upgrade= hands it on: Apache asks for a page in its place";
 
 impl<'w> HostRegions<'w> {
     pub fn new(all: &'w ApacheScope, host: &'w ApacheScope, at: &'w Directive) -> HostRegions<'w> {
@@ -133,13 +133,15 @@ impl<'w> HostRegions<'w> {
             };
             let route = match answered {
                 None => Route::closed(whole(region.regex())),
-                Some(AnsweredRegion { pattern, mut lines, closed, refuses_websockets }) => {
+                Some(AnsweredRegion { pattern, mut lines, closed, upgrades }) => {
                     let closed: Vec<String> = closed.iter().map(|regex| literal(regex)).collect();
                     lines.push(format!("closed_paths = [{}]", closed.join(", ")));
                     let matcher = whole(pattern.unwrap_or_else(|| region.regex()));
                     let route = Route::new(matcher, lines);
-                    if let Some(refused) = route.closed_to_websockets().filter(|_| refuses_websockets) {
-                        findings.note(self.at, CLOSED_TO_WEBSOCKETS);
+                    if let Upgrades::Named(protocols) = upgrades
+                        && let Some(refused) = route.closed_to_upgrades(&protocols)
+                    {
+                        findings.note(self.at, CLOSED_TO_UPGRADES);
                         routes.push(refused);
                     }
                     route
@@ -180,7 +182,7 @@ impl<'w> HostRegions<'w> {
             lines.extend(self.guards(&words)?);
             lines.extend(words.fields.lines(false));
             let closed = self.closed();
-            return Some(AnsweredRegion { pattern: Some(pattern), lines, closed, refuses_websockets: false });
+            return Some(AnsweredRegion { pattern: Some(pattern), lines, closed, upgrades: Upgrades::All });
         }
         let (of, folder) = self.aliases.iter().find(|(of, _)| region.is_within(of)).cloned()?;
         match folder {
@@ -234,13 +236,11 @@ impl<'w> HostRegions<'w> {
         lines.extend(not_stored(&guards, &words));
         lines.extend(guards);
         lines.extend(words.fields.lines(true));
-        let takes_upgrades = asked.upgrades || self.leads_sockets && asked.path == "/";
-        Some(AnsweredRegion {
-            pattern: Some(pattern),
-            lines,
-            closed: self.closed(),
-            refuses_websockets: !takes_upgrades,
-        })
+        let mut upgrades = asked.upgrades.clone();
+        if self.leads_sockets && asked.path == "/" {
+            upgrades.add("websocket");
+        }
+        Some(AnsweredRegion { pattern: Some(pattern), lines, closed: self.closed(), upgrades })
     }
 
     /// Lines of a route. `None`: nobody is let in.
@@ -415,7 +415,7 @@ impl<'w> HostRegions<'w> {
         lines.push(format!("index = [{}]", names.join(", ")));
         lines.extend(fallback.map(|file| format!("fallback = {}", quoted(&file))));
         lines.extend(guards);
-        Some(AnsweredRegion { pattern: None, lines, closed, refuses_websockets: false })
+        Some(AnsweredRegion { pattern: None, lines, closed, upgrades: Upgrades::All })
     }
 
     /// May a file that Apache would read guard this folder, or something above or beneath it?

@@ -54,9 +54,8 @@ pub struct Route {
 /// The keys of a route that answers nobody.
 const CLOSED_LINES: [&str; 1] = ["closed = true"];
 
-/// What a route looks at that is for WebSockets alone. Another protocol (`h2c`) is offered to everybody by some clients, and whoever does not
-/// know it answers as if nobody had asked.
-const ASKS_FOR_WEBSOCKET: &str = "header = { Upgrade = \"(?i)*websocket*\" }";
+/// Who does not know this protocol answers as if nobody had asked, and so does larder. Some clients offer it to everybody.
+const OFFERED_TO_ALL: &str = "h2c";
 
 impl Route {
     pub fn new(matcher: Matcher, lines: Vec<String>) -> Route {
@@ -76,11 +75,18 @@ impl Route {
         Route { is_closed: true, ..Route::new(matcher, CLOSED_LINES.map(str::to_owned).into()) }
     }
 
-    /// The route before this one that answers nobody who asks for a WebSocket: an origin that was never asked for one may let in there whom
-    /// it asks for a password elsewhere. `None`: this one asks no origin.
-    pub fn closed_to_websockets(&self) -> Option<Route> {
+    /// The route before this one that answers nobody who asks for another protocol than these: an origin that was never asked for one may let
+    /// in there whom it asks for a password elsewhere. `None`: this one asks no origin.
+    pub fn closed_to_upgrades(&self, but: &[String]) -> Option<Route> {
         let asks = self.lines.iter().any(|line| line.starts_with("origin = "));
-        let lines = [ASKS_FOR_WEBSOCKET].iter().chain(&CLOSED_LINES).map(|&line| line.to_owned()).collect();
+        let others: Vec<String> = [OFFERED_TO_ALL]
+            .into_iter()
+            .chain(but.iter().map(String::as_str))
+            .map(|protocol| quoted(&format!("!(?i){protocol}")))
+            .collect();
+        let others = if others.len() == 1 { others.concat() } else { format!("[{}]", others.join(", ")) };
+        let asked = format!("header = {{ Upgrade = {others} }}");
+        let lines = [asked].into_iter().chain(CLOSED_LINES.map(str::to_owned)).collect();
         asks.then(|| Route { lines, body_bytes_max: None, ..self.clone() })
     }
 

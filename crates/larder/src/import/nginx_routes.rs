@@ -25,8 +25,7 @@ const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
 const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$))";
 
 /// What is said once of a server some of whose locations hand no `Upgrade` on.
-const CLOSED_TO_WEBSOCKETS: &str =
-    "a WebSocket is refused where no proxy_set_header Upgrade hands it on: nginx asks for a page in its place";
+const CLOSED_TO_WEBSOCKETS: &str = "a WebSocket, or another upgrade, is refused where no proxy_set_header Upgrade hands it on: nginx asks for a page in its place";
 
 const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
 
@@ -151,7 +150,7 @@ impl<'a> RoutesOf<'_, 'a> {
 
     /// The route before this one, for those of its requests that ask for a WebSocket. `None`: it is handed on, or nobody is answered.
     fn refused_sockets(&mut self, route: &Route, refuses: bool) -> Option<Route> {
-        let refused = route.closed_to_websockets().filter(|_| refuses)?;
+        let refused = route.closed_to_upgrades(&[]).filter(|_| refuses)?;
         self.tree.findings.note(self.tree.server, CLOSED_TO_WEBSOCKETS);
         Some(refused)
     }

@@ -69,7 +69,11 @@ fn field(condition: &FieldCondition) -> String {
         None => format!("req.http.{}", condition.name()),
         Some(value) => {
             let case = if condition.ignores_case() { "(?i)" } else { "" };
-            format!("req.http.{} ~ \"{case}^{}$\"", condition.name(), whole(value))
+            let (name, value) = (condition.name(), whole(value));
+            match condition.is_otherwise() {
+                true => format!("req.http.{name} && req.http.{name} !~ \"{case}^{value}$\""),
+                false => format!("req.http.{name} ~ \"{case}^{value}$\""),
+            }
         }
     }
 }

@@ -108,6 +108,42 @@ mod tests {
         );
     }
 
+    /// Apache hands on what `upgrade=` names, and asks for a page in place of all else.
+    #[test]
+    fn the_named_protocol_is_handed_on_and_no_other() {
+        let beside = beside(
+            "upgrades",
+            &host(
+                "ProxyPass /socket/ http://O-socket/ upgrade=websocket\nProxyPass /any/ http://O-any/ upgrade=ANY\n\
+                 ProxyPass /none/ http://O-none/ upgrade=NONE\nProxyPass / http://O-all/",
+            ),
+        );
+        for (path, protocol, is_refused) in [
+            ("/socket/", "websocket", false),
+            ("/socket/", "WebSocket", false),
+            ("/socket/", "other/1", true),
+            ("/socket/", "h2c", false),
+            ("/any/", "other/1", false),
+            ("/none/", "websocket", true),
+            ("/", "websocket", true),
+            ("/", "other/1", true),
+            ("/", "h2c", false),
+        ] {
+            let upgrade = format!("Upgrade: {protocol}");
+            let options = ["-H", "Connection: Upgrade", "-H", &upgrade];
+            match is_refused {
+                false => beside.check_as_it_is("A1", path, &options, Wanted::Same),
+                true => {
+                    let [theirs, ours] =
+                        beside.ask(&Asked { at: "A1", path: path.to_owned(), options: options.to_vec() });
+                    let context = format!("{path} {protocol}\n{theirs:?}\n{ours:?}\n{}", beside.toml);
+                    assert!(theirs.status == 200 && !theirs.body.contains("upgrade to"), "{context}");
+                    assert_eq!(ours.status, 403, "{context}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn files_are_shown_where_all_are_let_in() {
         let beside = beside(

@@ -250,7 +250,7 @@ fn outcome(address: SocketAddr, asked: &Asked<'_>) -> Outcome {
     Outcome { status, location, fields: own, body: body.to_owned() }
 }
 
-/// Answers with its name and what it was asked: method, target, Host, and the fields that begin with `X-T-`.
+/// Answers with its name and what it was asked: method, target, Host, the fields that begin with `X-T-`, and for which protocol.
 fn naming_origin(name: &str) -> SocketAddr {
     let name = name.to_owned();
     told_origin::origin(move |told| {
@@ -262,7 +262,8 @@ fn naming_origin(name: &str) -> SocketAddr {
         own.sort();
         let host = told.value("host").unwrap_or_default();
         let host = host.split(':').next().unwrap_or_default().to_lowercase();
-        let said = format!("origin {name}: {} for {host}{}", told.line(), own.concat());
+        let upgrade = told.value("upgrade").map(|protocol| format!(" upgrade to {protocol}")).unwrap_or_default();
+        let said = format!("origin {name}: {} for {host}{}{upgrade}", told.line(), own.concat());
         told.answer(&format!("Cache-Control: no-store\r\nX-R-Origin: {name}\r\nX-Powered-By: stub"), &said)
     })
 }

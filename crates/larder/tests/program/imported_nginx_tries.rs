@@ -74,7 +74,7 @@ mod tests {
     /// An origin that nginx never tells of a WebSocket is told of none, and that is said once of a server.
     #[test]
     fn websockets_come_to_whom_nginx_hands_them_to() {
-        let shut = "header = { Upgrade = \"(?i)*websocket*\" }\nclosed = true";
+        let shut = "header = { Upgrade = \"!(?i)h2c\" }\nclosed = true";
         let upgrade = "proxy_set_header Upgrade $http_upgrade;";
         let pass = "proxy_pass http://127.0.0.1:1;";
         for (inside, count) in [
@@ -91,7 +91,11 @@ mod tests {
         ] {
             let (said, toml) = imported("sockets", &format!("server {{ listen 8080; root /srv; {inside} }}"));
             assert_eq!(toml.matches(shut).count(), count, "{inside}\n{toml}\n{said}");
-            assert_eq!(said.matches("a WebSocket is refused").count(), count.min(1), "{inside}\n{said}");
+            assert_eq!(
+                said.matches("a WebSocket, or another upgrade, is refused").count(),
+                count.min(1),
+                "{inside}\n{said}"
+            );
         }
     }
 

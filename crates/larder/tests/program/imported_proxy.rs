@@ -107,9 +107,12 @@ http {
             assert!(of_nginx.0 == "404" || of_nginx.1 == of_larder.1, "{line}: {of_nginx:?} {of_larder:?}");
         }
         // nginx tells an origin of another protocol where a line says so. What clients offer beside a request hinders none.
-        for (path, protocol, status) in
-            [("/app/", "websocket", "403"), ("/app/", "h2c", "200"), ("/chat/", "websocket", "200")]
-        {
+        for (path, protocol, status) in [
+            ("/app/", "websocket", "403"),
+            ("/app/", "TLS/1.0", "403"),
+            ("/app/", "h2c", "200"),
+            ("/chat/", "websocket", "200"),
+        ] {
             let (line, fields) =
                 (format!("GET {path}"), format!("Connection: upgrade, close\r\nUpgrade: {protocol}\r\n"));
             assert_eq!(ask_with(theirs, &line, &fields, "").0, "200", "{path} {protocol}");

@@ -50,18 +50,24 @@ pub struct FieldCondition {
     /// What one of its lines has to be. `None`: anything.
     value: Option<NamePattern>,
     ignores_case: bool,
+    /// One of its lines has to be anything else.
+    is_otherwise: bool,
 }
 
 /// Stands in front of a value whose letters count in either case.
 const EITHER_CASE: &str = "(?i)";
+/// And before that, of a value that it must not be.
+const OTHERWISE: &str = "!";
 
 impl FieldCondition {
     pub fn new(name: &str, value: Option<&str>) -> FieldCondition {
         let known = FieldName::classify(name.as_bytes());
+        let otherwise = value.and_then(|value| value.strip_prefix(OTHERWISE));
+        let (is_otherwise, value) = (otherwise.is_some(), otherwise.or(value));
         let in_either_case = value.and_then(|value| value.strip_prefix(EITHER_CASE));
         let ignores_case = in_either_case.is_some();
         let value = in_either_case.or(value).map(NamePattern::new);
-        FieldCondition { known, name: name.into(), value, ignores_case }
+        FieldCondition { known, name: name.into(), value, ignores_case, is_otherwise }
     }
 
     pub fn name(&self) -> &str {
@@ -71,6 +77,11 @@ impl FieldCondition {
     /// What one of its lines has to be. `None`: anything.
     pub fn value(&self) -> Option<&NamePattern> {
         self.value.as_ref()
+    }
+
+    /// Must one of its lines be anything but its value?
+    pub fn is_otherwise(&self) -> bool {
+        self.is_otherwise
     }
 
     /// Are letters of either case the same in its value?
@@ -91,7 +102,7 @@ impl FieldCondition {
                     true => value.is_match_of_field(line),
                     false => value.is_match(line),
                 };
-                request.fields.get_all_named(self.name.as_bytes()).any(is_match)
+                request.fields.get_all_named(self.name.as_bytes()).any(|line| is_match(line) != self.is_otherwise)
             }
         }
     }

@@ -31,10 +31,10 @@ pub const CONDITIONS: &[KeyDefinition] = &[
             "the name of a field",
             &Either(&[
                 Switch,
-                Text("a value, in which a * stands for any text; (?i) in front for letters of either case"),
+                List(&Text("a value, in which a * stands for any text; (?i) in front for letters of either case, ! for any other value")),
             ]),
         ),
-        "Fields that a request must have: true for any value.",
+        "Fields that a request must have: true for any value. Of several values each must hold.",
     )
     .without("none")
     .example("{ X-Beta = \"yes*\" }"),
