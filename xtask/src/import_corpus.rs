@@ -55,9 +55,9 @@ struct Table {
 /// Why a configuration was not compared.
 #[derive(Debug)]
 enum NotCompared {
-    /// The real server does not start with it, or it says nothing that could be asked: that is no word about larder.
+    /// The real server does not take it, or it says nothing that could be asked: that is no word about larder.
     Refused(String),
-    /// larder does not start with what came of it, or the rig failed.
+    /// The real server takes it and does not start, larder does not start with what came of it, or the rig failed.
     Failed(String),
 }
 
@@ -137,7 +137,7 @@ fn compare(
     let mut whole = vec![Directive::block_of("http", made.http)];
     site.write("site.conf", &write(&mut whole))?;
     let mut theirs = made_to_run::for_nginx(whole[0].children(), &folder)?;
-    let taken_out = nginx_side::start(&mut theirs, &mut site).map_err(NotCompared::Refused)?;
+    let taken_out = nginx_side::start(&mut theirs, &mut site)?;
     let places: Vec<String> = theirs.ports.keys().cloned().collect();
     let root = made.roots.iter().next().filter(|_| plants).map(|root| folder.join(root));
     let ours = larder_side::start(project, &mut site, "site.conf", &places, root.as_deref())?;
@@ -182,7 +182,10 @@ fn compare(
         };
         let row = format!("{}: nginx {}, larder {}", probe.said(), theirs.said(), ours.said());
         // docs/imports.md says that other spellings are closed, and that files are asked for by GET and HEAD.
-        let is_documented = !probe.is_plainly_spelled() || theirs.leads_into_folder_that_takes_no(probe, ours);
+        // And that who asks for another protocol is refused where nobody hands it on.
+        let is_documented = !probe.is_plainly_spelled()
+            || theirs.leads_into_folder_that_takes_no(probe, ours)
+            || probe.upgrade.is_some() && ours.status == 403;
         table.add(row, verdict, listing.says(&lines) || is_nowhere || is_documented);
     }
     Ok(table)

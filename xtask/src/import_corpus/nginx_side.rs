@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::import_corpus::NotCompared;
 use crate::import_corpus::directive_text::{Directive, change, write};
 use crate::import_corpus::made_to_run::ForNginx;
 use crate::ports;
@@ -13,17 +14,21 @@ const START_SECONDS_MAX: f64 = 10.0;
 /// So much is taken out before it is said that the file does not run.
 const REFUSED_MAX: usize = 60;
 
-/// Starts it. Returns what was taken out.
-pub fn start(made: &mut ForNginx, site: &mut SiteProcesses) -> Result<Vec<String>, String> {
+/// Starts it. Returns what was taken out. Only what `nginx -t` says of the configuration is a refusal.
+pub fn start(made: &mut ForNginx, site: &mut SiteProcesses) -> Result<Vec<String>, NotCompared> {
     let mut gone = Vec::new();
     loop {
         let text = write(&mut made.all);
         let file = site.write("nginx.conf", &text)?;
         let Err(said) = site.run(nginx(&site.folder.clone(), &file).arg("-t")) else { break };
-        if gone.len() > REFUSED_MAX {
-            return Err(format!("nginx takes it not: {said}"));
+        if is_of_machine(&said) {
+            return Err(NotCompared::Failed(format!("nginx does not start: {said}")));
         }
-        gone.push(give_way(&mut made.all, &said).ok_or(format!("nginx takes it not: {said}"))?);
+        let refused = || NotCompared::Refused(format!("nginx takes it not: {said}"));
+        if gone.len() > REFUSED_MAX {
+            return Err(refused());
+        }
+        gone.push(give_way(&mut made.all, &said).ok_or_else(refused)?);
     }
     let file = site.folder.join("nginx.conf");
     site.start("nginx", nginx(&site.folder.clone(), &file))?;
@@ -38,6 +43,13 @@ fn nginx(folder: &Path, file: &Path) -> Command {
     let mut command = Command::new("nginx");
     command.arg("-p").arg(folder).arg("-c").arg(file);
     command
+}
+
+/// Does it speak of a port, a descriptor or a folder that it cannot have, and not of what is written?
+fn is_of_machine(said: &str) -> bool {
+    let opened =
+        ["bind() to", "could not bind", "socket()", "listen()", "mkdir()", "Too many open files", "No space left"];
+    opened.iter().any(|word| said.contains(word)) || !said.contains("[emerg]")
 }
 
 /// Changes what nginx names in what it says. Returns what was done; `None`: it names nothing.
@@ -74,6 +86,13 @@ fn give_way(all: &mut Vec<Directive>, said: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_is_no_refusal() {
+        assert!(is_of_machine("nginx: [emerg] bind() to 127.0.0.1:80 failed (98: Address already in use)"));
+        assert!(is_of_machine("sh: nginx: not found"));
+        assert!(!is_of_machine("nginx: [emerg] unknown directive \"brotli\" in /x/nginx.conf:2"));
+    }
 
     #[test]
     fn what_nginx_does_not_know_gives_way() {

@@ -9,6 +9,8 @@ use crate::import_corpus::probe_files;
 /// ann:secret
 pub const LOGIN: &str = "Basic YW5uOnNlY3JldA==";
 const OTHER_METHODS: [&str; 4] = ["HEAD", "POST", "OPTIONS", "DELETE"];
+/// What a client may ask an origin for in place of HTTP.
+const UPGRADES: [&str; 3] = ["websocket", "h2c", "TLS/1.0"];
 /// No server has more that are worth asking.
 const LOCATIONS_MAX: usize = 60;
 const SERVERS_MAX: usize = 12;
@@ -21,6 +23,7 @@ pub struct Probe {
     pub method: &'static str,
     pub path: String,
     pub has_login: bool,
+    pub upgrade: Option<&'static str>,
 }
 
 pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
@@ -37,12 +40,15 @@ pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
             method,
             path: path.to_owned(),
             has_login,
+            upgrade: None,
         };
         found.extend(probe_files::paths().iter().map(|path| probe(main, "GET", path, false)));
         for sample in server.locations.iter().take(LOCATIONS_MAX).filter_map(|words| sample(words)) {
             found.extend(around(&sample).iter().map(|path| probe(main, "GET", path, false)));
             found.extend(OTHER_METHODS.map(|method| probe(main, method, &sample, false)));
             found.insert(probe(main, "GET", &sample, true));
+            found
+                .extend(UPGRADES.map(|upgrade| Probe { upgrade: Some(upgrade), ..probe(main, "GET", &sample, false) }));
         }
         for listen in &everywhere {
             for other in server.hosts.iter().map(String::as_str).chain(["elsewhere.test"]) {
@@ -58,7 +64,8 @@ pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
 impl Probe {
     pub fn said(&self) -> String {
         let login = if self.has_login { " with a login" } else { "" };
-        format!("{} {}{} at {}{login}", self.method, self.host, self.path, self.listen)
+        let upgrade = self.upgrade.map(|protocol| format!(" for {protocol}")).unwrap_or_default();
+        format!("{} {}{} at {}{login}{upgrade}", self.method, self.host, self.path, self.listen)
     }
 
     /// The same of a path that is beside it and leads to nothing: whoever is asked for that is asked for whatever a client says. Where
@@ -192,5 +199,7 @@ mod tests {
         assert!(has("*:443", "a.test", "GET", "/apix", false) && has("*:443", "a.test", "GET", "/%61pi", false));
         assert!(has("*:443", "a.test", "POST", "/api/", false) && has("*:443", "a.test", "GET", "/api/", true));
         assert!(has("*:80", "elsewhere.test", "GET", "/.git/config", false));
+        let asks = |upgrade| found.iter().any(|probe| probe.upgrade == Some(upgrade) && probe.path == "/api/");
+        assert!(asks("websocket") && asks("h2c"));
     }
 }

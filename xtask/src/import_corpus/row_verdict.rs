@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::import_corpus::probe_files::FILE;
 use crate::import_corpus::probe_requests::{LOGIN, Probe};
-use crate::import_corpus::stub_origins::APP;
+use crate::import_corpus::stub_origins::{APP, UPGRADED};
 use crate::plain_exchange::{Message, Unframed};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,9 +48,13 @@ pub fn ask(port: u16, probe: &Probe, row: usize) -> io::Result<Answer> {
     let login = if probe.has_login { format!("Authorization: {LOGIN}\r\n") } else { String::new() };
     let length = if probe.method == "POST" { "Content-Length: 0\r\n" } else { "" };
     let Probe { method, path, host, .. } = probe;
+    let (connection, upgrade) = match probe.upgrade {
+        Some(protocol) => ("upgrade, close", format!("Upgrade: {protocol}\r\n")),
+        None => ("close", String::new()),
+    };
     write!(
         socket,
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Row: {row}\r\n{login}{length}Connection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Row: {row}\r\n{login}{length}{upgrade}Connection: {connection}\r\n\r\n"
     )?;
     let answer = match Message::read(&mut BufReader::new(socket), Unframed::UntilEnd, *method != "HEAD") {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
@@ -178,7 +182,11 @@ fn is_same(one: &Shown, other: &Shown) -> bool {
     match (one, other) {
         (Shown::File(one), Shown::File(other)) => one == other,
         (Shown::App(one, first), Shown::App(other, second)) => {
-            one == other && (!first.starts_with("runs ") || first == second)
+            // `other` is larder's: whom the real server asks for a page it asks for nothing else.
+            let is_upgraded = |what: &str| what.contains(UPGRADED);
+            one == other
+                && (!first.starts_with("runs ") || first == second)
+                && (is_upgraded(first) || !is_upgraded(second))
         }
         _ => false,
     }
@@ -209,6 +217,7 @@ mod tests {
         check((200, "APP a /x"), (200, "APP b /x"), Verdict::Open);
         check((200, "FILE a"), (200, "FILE b"), Verdict::Open);
         check((403, ""), (200, "hello"), Verdict::Open);
+        check((200, "APP a /x"), (200, "APP a /x upgraded to websocket"), Verdict::Open);
     }
 
     #[test]
@@ -225,6 +234,7 @@ mod tests {
     fn the_same_is_the_same_and_less_is_closed() {
         check((200, "FILE a"), (200, "FILE a"), Verdict::Same);
         check((200, "APP a /x"), (200, "APP a //x"), Verdict::Same);
+        check((200, "APP a /x upgraded to h2c"), (200, "APP a /x"), Verdict::Same);
         check((404, "FILE 404.html"), (403, ""), Verdict::Same);
         check((200, "FILE a"), (403, ""), Verdict::Closed);
         check((301, "/x"), (404, ""), Verdict::Closed);

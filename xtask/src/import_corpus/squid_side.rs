@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::import_corpus::probe_requests::LOGIN;
+use crate::import_corpus::probe_requests::{LOGIN, sample};
 use crate::import_corpus::row_verdict::Verdict;
 use crate::import_corpus::{NotCompared, Table, USERS, larder_side};
 use crate::plain_exchange::{Message, Unframed};
@@ -28,6 +28,8 @@ const NOBODY: &str = "127.0.0.9";
 const OTHERS: [&str; 2] = ["elsewhere.example", "www.elsewhere.example"];
 const PORTS: [u16; 7] = [80, 443, 22, 25, 873, 1024, 8443];
 const METHODS: [&str; 4] = ["GET", "POST", "CONNECT", "PURGE"];
+/// Of an accelerator, beside those that a rule of it names.
+const PATHS: [&str; 7] = ["/", "/x", "/a.html", "/admin/", "/cgi-bin/x", "/.git/config", "/x/../admin/"];
 
 /// Of the process, its logs and its disks.
 const NOT_HERE: [&str; 16] = [
@@ -68,7 +70,7 @@ pub fn compare(project: &Project, file: &Path, opens: bool) -> Result<Table, Not
     site.write("site.conf", &conf.text())?;
     let hosts: String = conf.names.iter().map(|name| format!("{NOBODY} {name}\n")).collect();
     site.write("hosts", &hosts)?;
-    let theirs = start(&mut conf, &mut site, &folder).map_err(NotCompared::Refused)?;
+    let theirs = start(&mut conf, &mut site, &folder)?;
     let ours = larder_side::start(project, &mut site, "site.conf", std::slice::from_ref(&place), None)?;
     let ours_at = ours.ports.get(&place).copied();
     let mut table = Table { left: ours.left.len(), ..Table::default() };
@@ -148,29 +150,60 @@ impl SquidLines {
         self.lines.iter().map(|words| format!("{}\n", words.join(" "))).collect()
     }
 
+    /// In plain letters, and as somebody writes them who would come around a rule.
+    fn ruled_paths(&self) -> BTreeSet<String> {
+        let of_paths = self.lines.iter().filter(|words| words.get(2).is_some_and(|kind| kind == "urlpath_regex"));
+        let regexes = of_paths.flat_map(|words| &words[3..]).filter(|word| !word.starts_with(['-', '"']));
+        let paths: BTreeSet<String> = regexes.filter_map(|regex| path_of(regex)).collect();
+        let around = paths.iter().flat_map(|path| {
+            let escaped = path.bytes().nth(1).map(|first| format!("/%{first:02x}{}", &path[2..]));
+            [
+                Some(path.clone()),
+                escaped,
+                Some(format!("/{path}")),
+                Some(path.to_uppercase()),
+                Some(format!("{path}/x")),
+            ]
+        });
+        around.flatten().collect()
+    }
+
     fn probes(&self) -> Vec<ForwardProbe> {
         let mut found = Vec::new();
         let is_accelerator =
             self.lines.iter().any(|words| words[0] == "http_port" && words.iter().any(|word| word == "accel"));
-        for name in &self.names {
-            for (port, method) in PORTS.iter().flat_map(|port| METHODS.map(|method| (port, method))) {
-                let (target, host) = match (is_accelerator, method) {
-                    (true, _) => ("/".to_owned(), name.clone()),
-                    (_, "CONNECT") => (format!("{name}:{port}"), format!("{name}:{port}")),
-                    _ => (format!("http://{name}:{port}/"), format!("{name}:{port}")),
-                };
-                for has_login in [false, true] {
-                    let with = if has_login { " with a login" } else { "" };
-                    let line = format!("{method} {target} of {host}{with}");
-                    let (target, host) = (target.clone(), host.clone());
-                    found.push(ForwardProbe { method, target, host, has_login, line });
-                }
+        let mut add = |method, target: &str, host: &str| {
+            for has_login in [false, true] {
+                let with = if has_login { " with a login" } else { "" };
+                let line = format!("{method} {target} of {host}{with}");
+                let (target, host) = (target.to_owned(), host.to_owned());
+                found.push(ForwardProbe { method, target, host, has_login, line });
             }
+        };
+        let ruled = self.ruled_paths();
+        for name in &self.names {
+            if is_accelerator {
+                let paths = PATHS.iter().copied().chain(ruled.iter().map(String::as_str));
+                paths.for_each(|path| METHODS.iter().for_each(|&method| add(method, path, name)));
+                continue;
+            }
+            for (port, method) in PORTS.iter().flat_map(|port| METHODS.map(|method| (port, method))) {
+                let host = format!("{name}:{port}");
+                let target = if method == "CONNECT" { host.clone() } else { format!("http://{host}/") };
+                add(method, &target, &host);
+            }
+            ruled.iter().for_each(|path| add("GET", &format!("http://{name}{path}"), name));
         }
         found.sort_by(|a, b| a.line.cmp(&b.line));
         found.dedup_by(|a, b| a.line == b.line);
         found
     }
+}
+
+/// A path for each expression that rules have for paths.
+fn path_of(regex: &str) -> Option<String> {
+    let path = sample(&["~".to_owned(), regex.to_owned()])?;
+    path.bytes().all(|byte| byte.is_ascii_graphic()).then_some(path)
 }
 
 /// A peer may be anywhere, and nobody but this machine is asked. Lines that name it find it by the name that it had.
@@ -202,8 +235,8 @@ fn ask(port: u16, probe: &ForwardProbe) -> io::Result<u16> {
     answer.second_word().parse().map_err(io::Error::other)
 }
 
-/// The real Squid. What it does not know is taken out of its copy.
-fn start(conf: &mut SquidLines, site: &mut SiteProcesses, folder: &Path) -> Result<u16, String> {
+/// The real Squid. What it does not know is taken out of its copy. Only what `squid -k parse` says is a refusal.
+fn start(conf: &mut SquidLines, site: &mut SiteProcesses, folder: &Path) -> Result<u16, NotCompared> {
     let port = ports::free()?;
     let mut theirs = SquidLines { lines: conf.lines.clone(), place: None, names: BTreeSet::new() };
     for words in theirs.lines.iter_mut().filter(|words| words[0] == "http_port") {
@@ -225,7 +258,10 @@ fn start(conf: &mut SquidLines, site: &mut SiteProcesses, folder: &Path) -> Resu
         let line = said.split("line ").filter_map(|rest| rest.split(':').next()?.trim().parse::<usize>().ok()).last();
         match line.filter(|line| (1..=theirs.lines.len()).contains(line) && gone < REFUSED_MAX) {
             Some(line) => drop(theirs.lines.remove(line - 1)),
-            None => return Err(format!("squid takes it not: {said}")),
+            None if !said.contains("FATAL") => {
+                return Err(NotCompared::Failed(format!("squid does not start: {said}")));
+            }
+            None => return Err(NotCompared::Refused(format!("squid takes it not: {said}"))),
         }
         gone += 1;
     }
@@ -285,6 +321,22 @@ mod tests {
         }
         let lines: Vec<String> = conf.probes().into_iter().map(|probe| probe.line).collect();
         assert!(lines.contains(&"CONNECT a.test:22 of a.test:22 with a login".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn an_accelerator_is_asked_for_the_paths_of_its_rules() {
+        let text = "http_port 80 accel defaultsite=a.test\nacl x urlpath_regex -i ^/manager/ \\.bak$\nacl y dstdomain a.test\n";
+        let lines: Vec<String> =
+            SquidLines::read(text, Path::new("/tmp/x")).probes().into_iter().map(|probe| probe.line).collect();
+        for line in [
+            "GET / of a.test",
+            "POST /manager/ of a.test",
+            "GET /%6danager/ of a.test",
+            "GET /x.bak of a.test",
+            "GET /admin/ of a.test",
+        ] {
+            assert!(lines.iter().any(|found| found == line), "{line} {lines:?}");
+        }
     }
 
     #[test]

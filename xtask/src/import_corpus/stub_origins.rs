@@ -12,6 +12,8 @@ use crate::plain_exchange::{Message, Unframed};
 
 /// How a stub's answers begin.
 pub const APP: &str = "APP ";
+/// And what they say of a protocol that they were asked for.
+pub const UPGRADED: &str = " upgraded to ";
 
 const BEGIN_REQUEST: u8 = 1;
 const END_REQUEST: u8 = 3;
@@ -78,7 +80,10 @@ fn answer_http(mut socket: TcpStream, name: &str, guarded: &GuardedPaths) -> io:
         let is_guarded = guarded.lock().unwrap_or_else(PoisonError::into_inner).contains(path);
         let (status, body) = match is_guarded && request.field("authorization").is_none() {
             true => ("401 Unauthorized", "who?".to_owned()),
-            false => ("200 OK", format!("{APP}{name} {}", request.second_word())),
+            false => {
+                let upgrade = request.field("upgrade").map(|protocol| format!("{UPGRADED}{protocol}"));
+                ("200 OK", format!("{APP}{name} {}{}", request.second_word(), upgrade.unwrap_or_default()))
+            }
         };
         let head = format!("HTTP/1.1 {status}\r\nCache-Control: no-store\r\nContent-Length: {}\r\n\r\n", body.len());
         let body = if request.start.starts_with("HEAD ") { "" } else { &body };
