@@ -265,9 +265,17 @@ impl Import {
     fn leave_beside(&mut self, site: &Site<'_>) {
         // `if ($host = NAME) { return 301 …; } return 404;`
         let refusal = |child: &&Directive| child.name == "return" && child.argument(0).starts_with(['4', '5']);
+        let leads_own_names = nginx_conditions::asks_for_each_host(site.server, &site.names);
         for refusal in site.server.children().iter().filter(refusal) {
-            self.findings
-                .leave(refusal, "led to https:// as the names of the server are: a listener leads all or none");
+            match leads_own_names {
+                true => self.findings.note(
+                    refusal,
+                    "a listener leads all: who asks by another name is led to https:// too, and answered as by that name there",
+                ),
+                false => self
+                    .findings
+                    .leave(refusal, "led to https:// as the names of the server are: a listener leads all or none"),
+            }
         }
         let is_location = |child: &&Directive| child.name == "location" && child.argument(0) != "/";
         for location in site.server.children().iter().filter(is_location) {

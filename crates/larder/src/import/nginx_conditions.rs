@@ -76,6 +76,18 @@ pub fn says_of_the_clear(block: &Directive) -> Vec<&Directive> {
     found
 }
 
+/// Does a block ask for each of these hosts before it does anything else: `if ($host = NAME) { … }`, as certbot writes it?
+pub fn asks_for_each_host(block: &Directive, hosts: &[String]) -> bool {
+    let asked_for = |child: &Directive| match condition_of(child).as_slice() {
+        [variable, sign, host] if variable == "$host" && sign == "=" => Some(host.to_lowercase()),
+        _ => None,
+    };
+    let conditions = block.children().iter().filter(|child| child.name == "if" && act_of(child).is_some());
+    let asked: Vec<Option<String>> = conditions.map(asked_for).collect();
+    let is_asked = |host: &String| asked.contains(&Some(host.to_lowercase()));
+    !hosts.is_empty() && asked.iter().all(Option::is_some) && hosts.iter().all(is_asked)
+}
+
 /// Is it a condition that holds in the clear alone? `Some(false)`: by TLS alone.
 pub fn asks_for_the_clear(words: &[String]) -> Option<bool> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -90,5 +102,30 @@ pub fn asks_for_the_clear(words: &[String]) -> Option<bool> {
         ["$server_port", "=", "80"] | ["$server_port", "!=", "443"] => Some(true),
         ["$server_port", "=", "443"] | ["$server_port", "!=", "80"] => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::nginx_conf::directive;
+
+    #[test]
+    fn certbot_asks_for_each_host() {
+        let case = |head: &str| Directive {
+            block: Some(vec![directive("return 301 https://$host$request_uri")]),
+            ..directive(head)
+        };
+        let check = |heads: &[&str], hosts: &[&str], expect: bool| {
+            let block = Directive { block: Some(heads.iter().map(|head| case(head)).collect()), ..directive("server") };
+            let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+            assert_eq!(asks_for_each_host(&block, &hosts), expect, "{heads:?} {hosts:?}");
+        };
+        check(&["if ($host = a.test)"], &["a.test"], true);
+        check(&["if ($host = www.a.test)", "if ($host = a.test)"], &["a.test", "www.A.test"], true);
+        check(&["if ($host = a.test)"], &["a.test", "b.test"], false);
+        check(&["if ($host = a.test)", "if ($http_x = y)"], &["a.test"], false);
+        check(&["if ($host = a.test)"], &[], false);
+        check(&[], &["a.test"], false);
     }
 }

@@ -46,6 +46,28 @@ fn what_is_led_from_the_clear_to_tls_is_not_shown_in_the_clear() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// As certbot leaves a site: nothing of it is lost.
+#[test]
+fn a_site_of_certbot_is_carried_over() {
+    let folder = folder("certbot");
+    make_certificate(&folder);
+    let led = |name: &str| format!("if ($host = {name}) {{ return 301 https://$host$request_uri; }}");
+    let conf = folder.join("nginx.conf");
+    let secure = "server { server_name a.test www.a.test; root site; listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key; }";
+    let clear = format!(
+        "server {{ {} {} listen 80; server_name a.test www.a.test; return 404; }}",
+        led("www.a.test"),
+        led("a.test")
+    );
+    std::fs::write(&conf, format!("http {{ {secure} {clear} }}")).unwrap();
+    let (code, said) = import(&conf, &folder.join("out.toml"));
+    let text = std::fs::read_to_string(folder.join("out.toml")).unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(text.contains("address = \"*:80\"\nmode = \"redirect\"") && text.contains("root = "), "{text}");
+    assert!(said.contains("note: return 404: a listener leads all"), "{said}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 /// Routes know no listeners: beside a server that answers in the clear, what nginx shows by TLS alone would be shown so too.
 #[test]
 fn what_is_reached_by_tls_alone_is_not_shown_in_the_clear() {

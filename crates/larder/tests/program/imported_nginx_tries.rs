@@ -166,7 +166,7 @@ mod tests {
         let (said, _) = imported(
             "certbot",
             "server { listen 443 ssl; server_name a.test; ssl_certificate a; ssl_certificate_key a; root /srv; }\n\
-             server { listen 80; server_name a.test; if ($host = a.test) { return 301 https://$host$request_uri; } return 404; }",
+             server { listen 80; server_name a.test b.test; if ($host = a.test) { return 301 https://$host$request_uri; } return 404; }",
         );
         assert!(said.contains("not carried over: return 404"), "{said}");
     }
