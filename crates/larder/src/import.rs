@@ -60,6 +60,7 @@ mod imported_toml;
 mod include_pattern;
 mod nginx_access;
 mod nginx_caching;
+mod nginx_closed_paths;
 mod nginx_conditions;
 mod nginx_conf;
 mod nginx_fields;

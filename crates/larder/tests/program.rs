@@ -106,6 +106,8 @@ mod imported_haproxy_holes;
 mod imported_memcached;
 #[path = "program/imported_nginx.rs"]
 mod imported_nginx;
+#[path = "program/imported_nginx_holes.rs"]
+mod imported_nginx_holes;
 #[path = "program/imported_nginx_ports.rs"]
 mod imported_nginx_ports;
 #[path = "program/imported_nginx_tls.rs"]

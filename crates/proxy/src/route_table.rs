@@ -238,7 +238,9 @@ impl RouteSettings {
     fn conditions_hold(&self, request: &Request<'_>) -> bool {
         // A purge is about what a GET of the same URL is given: whoever may purge that says so where that is answered.
         let meant: [&[u8]; 2] = [request.method_text, if request.method == Method::Purge { b"GET" } else { b"" }];
-        let is_one = self.methods.iter().any(|method| meant.contains(&method.as_bytes()));
+        // Some origins read `post` as a POST, and so does whoever guards one.
+        let is_meant = |method: &[u8]| meant.iter().any(|meant| meant.eq_ignore_ascii_case(method));
+        let is_one = self.methods.iter().any(|method| is_meant(method.as_bytes()));
         (self.methods.is_empty() || is_one) && self.fields.iter().all(|condition| condition.fits(request))
     }
 
@@ -349,6 +351,7 @@ mod tests {
         let check = |method, url, field, expect| assert_eq!(asked(&routes, method, url, field), Some(expect), "{url}");
         check("GET", "a/api/x", None, 1);
         check("POST", "a/api/x", None, 2);
+        check("post", "a/api/x", None, 2);
         check("GET", "a/read", None, 5);
         check("PURGE", "a/read", None, 5);
         check("HEAD", "a/read", None, 4);

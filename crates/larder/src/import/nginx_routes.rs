@@ -5,6 +5,7 @@ use proxy::settings::ClosedPaths;
 
 use crate::import::import_findings::quoted;
 use crate::import::imported_toml::Route;
+use crate::import::nginx_closed_paths::{is_seen_by_all, kept_from, leading_out};
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::{self, FilesShown};
@@ -313,6 +314,8 @@ impl<'a> RoutesOf<'_, 'a> {
         let (mut index, mut origin) = (Vec::new(), None);
         let passes_directories_by = found.level.passes_directories_by;
         let names = if passes_directories_by { Vec::new() } else { found.level.index() };
+        let named = names.len();
+        let names = self.seen_by_all(at, folder.as_deref().unwrap_or("/"), names);
         for name in &names {
             let runner = folder.as_ref().and_then(|folder| self.runner(at, &format!("{folder}{name}")));
             match (self.is_source(&format!("/{name}")), runner) {
@@ -329,7 +332,7 @@ impl<'a> RoutesOf<'_, 'a> {
         if origin.is_none() {
             index.retain(|name| !self.is_source(&format!("/{name}")));
         }
-        let may_list = index.len() == names.len() && !passes_directories_by;
+        let may_list = index.len() == named && !passes_directories_by;
         let mut fallback = fallback.filter(|path| origin.is_some() || !self.is_source(path));
         if origin.is_some() {
             // larder would take names of its own.
@@ -351,6 +354,24 @@ impl<'a> RoutesOf<'_, 'a> {
         lines.extend(origin.map(|origin| format!("origin = {}", quoted(&origin))));
         let shown_elsewhere = index.iter().map(|name| format!("/{name}")).chain(fallback).collect();
         Answered { lines, shown_elsewhere }
+    }
+
+    /// Names of indexes that nginx shows to all whom the location lets in, by their own paths.
+    fn seen_by_all(&mut self, at: usize, folder: &str, mut names: Vec<String>) -> Vec<String> {
+        let named = names.len();
+        let folders = ["", "any-name/", "0/"].map(|beneath| format!("{folder}{beneath}"));
+        let mut own: Vec<&String> = folders.iter().filter(|folder| self.find(folder) == Some(at)).collect();
+        // Of a regex nobody knows a folder.
+        if own.is_empty() {
+            own.extend(folders.last());
+        }
+        names.retain(|name| own.iter().all(|folder| is_seen_by_all(&self.found, at, &format!("{folder}{name}"))));
+        if names.len() < named {
+            let why =
+                "closed in part: where an index would answer, nginx asks the location of that file who may come in";
+            self.leave(at, why);
+        }
+        names
     }
 
     /// What answers where there is no file, and the origin that runs it if it is a script.
@@ -450,7 +471,9 @@ impl<'a> RoutesOf<'_, 'a> {
                 .filter_map(|(other, case)| Some(other.spot.where_it_matches(case.pattern.as_deref()?)));
             closed.extend(patterns);
         }
+        closed.extend(kept_from(&self.found, at));
         closed.retain(|pattern| !shown_elsewhere.iter().any(|path| matches(pattern, path)));
+        closed.extend(leading_out(&self.found, at));
         closed.sort_unstable();
         closed.dedup();
         let closed: Vec<String> = closed.iter().map(|pattern| literal(pattern)).collect();

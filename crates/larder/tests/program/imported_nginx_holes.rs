@@ -1,0 +1,59 @@
+//! Ways round a guard of nginx's that an import must not open, beside the real nginx.
+
+#[cfg(test)]
+mod tests {
+    use crate::imported_beside::Wanted;
+    use crate::nginx_beside;
+
+    /// An index is a file of its own: nginx asks its location, too, who may see it.
+    #[test]
+    fn an_index_that_nobody_may_see_is_not_shown_for_its_folder() {
+        let beside = nginx_beside::start(
+            "index",
+            "server { listen A1; root HERE/site; location / { } location ~ \\.html$ { allow 10.0.0.0/8; deny all; }\n\
+             location = /open/index.htm { deny all; } location /open/ { index index.htm index.txt; } location /txt/ { index index.txt; } }",
+            &["site/index.html", "site/a/index.html", "site/open/index.htm", "site/txt/index.txt", "site/a/x.txt"],
+        );
+        for path in ["/", "/a/", "/index.html", "/a/index.html", "/open/", "/open/index.htm"] {
+            beside.check_refused("A1", path, &[]);
+        }
+        beside.check_as_it_is("A1", "/txt/", &[], Wanted::Same);
+        beside.check_as_it_is("A1", "/a/x.txt", &[], Wanted::Same);
+        assert!(beside.said.contains("closed in part: where an index would answer"), "{}", beside.said);
+    }
+
+    /// Who is asked for one folder of a site is asked for nothing beside it.
+    #[test]
+    fn an_origin_is_asked_for_nothing_beside_its_location() {
+        let beside = nginx_beside::start(
+            "out",
+            "server { listen A1; root HERE/site; location /api { proxy_pass http://O-api; }\n\
+             location ~ ^/v[0-9]/ { proxy_pass http://O-versions; } location /any { deny all; } location / { } }",
+            &["site/a.txt", "site/index.html"],
+        );
+        for path in ["/api/x", "/api", "/v1/x", "/api//x", "/api/y/../x", "/a.txt", "/"] {
+            beside.check_as_it_is("A1", path, &[], Wanted::Same);
+        }
+        let out = ["/api/../a.txt", "/api/..", "/api//..", "/api/%2e%2e/a.txt", "/api/x/../../a.txt", "/apix/../a.txt"];
+        for path in out.iter().chain(&["/v1/../a.txt", "/v1/..", "/v1/x/../../a.txt", "/v1/..%2fa.txt"]) {
+            let asked = crate::imported_beside::Asked { at: "A1", path: (*path).to_owned(), options: Vec::new() };
+            let [theirs, ours] = beside.ask(&asked);
+            assert!(theirs.status == 200 && !theirs.body.starts_with("origin"), "{path} {theirs:?}");
+            assert!(!ours.body.starts_with("origin"), "{path} {ours:?}\n{}", beside.toml);
+        }
+    }
+
+    /// Some origins read `post` as a POST.
+    #[test]
+    fn a_method_that_is_refused_is_refused_in_small_letters() {
+        let beside = nginx_beside::start(
+            "methods",
+            "server { listen A1; location / { if ($request_method = POST) { return 403; } proxy_pass http://O-app; } }",
+            &[],
+        );
+        beside.check("A1", "/x", &[], Wanted::Same);
+        for method in ["POST", "post", "Post"] {
+            beside.check_as_it_is("A1", "/x", &["-X", method], Wanted::Same);
+        }
+    }
+}
