@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::import_corpus::corpus_files::PublishedConf;
 use crate::import_corpus::directive_text::{Directive, write};
 use crate::import_corpus::larder_side::LarderSide;
-use crate::import_corpus::made_to_run::{Here, MadeToRun, made_to_run};
+use crate::import_corpus::made_to_run::{Here, MadeToRun, PublishedServer, made_to_run};
 use crate::import_corpus::probe_requests::Probe;
 use crate::import_corpus::row_verdict::{Answer, Verdict};
 use crate::import_corpus::stub_origins::StubOrigins;
@@ -185,10 +185,17 @@ fn compare(
         // And that who asks for another protocol is refused where nobody hands it on.
         let is_documented = !probe.is_plainly_spelled()
             || theirs.leads_into_folder_that_takes_no(probe, ours)
-            || probe.upgrade.is_some() && ours.status == 403;
+            || probe.upgrade.is_some() && ours.status == 403
+            || leads_other_names(probe, theirs, ours, &made.servers);
         table.add(row, verdict, listing.says(&lines) || is_nowhere || is_documented);
     }
     Ok(table)
+}
+
+/// A listener that leads a server's names to https:// leads all, where certbot's server has nobody of another name.
+fn leads_other_names(probe: &Probe, theirs: &Answer, ours: &Answer, servers: &[PublishedServer]) -> bool {
+    let is_to_itself = ours.leads_to.as_ref() == Some(&format!("{}{}", probe.host, probe.path));
+    theirs.status == 404 && is_to_itself && !servers.iter().any(|server| server.hosts.contains(&probe.host))
 }
 
 /// Files beneath all roots, users, and a certificate.
