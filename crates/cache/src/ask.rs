@@ -7,26 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use message::Request;
-use rules::Freshness;
-use rules::freshness::{OriginFailure, may_serve_on_error};
-use rules::lifetimes::Stage;
-use rules::range::if_range_holds;
 
-use crate::by_program::MarkKind;
 use crate::cache::Cache;
 use crate::entry::Entry;
 use crate::failure::Failure;
-use crate::flight::{Flight, FlightHead};
-use crate::flight_state::FlightState;
+use crate::flight::Flight;
 use crate::follower::Follower;
 use crate::key::Key;
 use crate::lookup_options::LookupOptions;
+use crate::lookup_plan::{LookupPlan, Question, Stored, Verdict, fresh_part, judge};
 use crate::moment::Now;
 use crate::object::Object;
 use crate::removed_objects::RemovedObjects;
 use crate::spec::variant_of;
 use crate::ticket::Ticket;
-use crate::variants::Slot;
 
 /// What is to be done with a request.
 #[derive(Debug)]
@@ -50,17 +44,6 @@ pub enum Answer {
     RecentFailure(Failure),
 }
 
-/// What `ask` was asked, and its place among the questions to this shard.
-struct Question<'a> {
-    key: Key,
-    request: &'a Request<'a>,
-    options: &'a LookupOptions,
-    now: Now,
-    order: u64,
-    /// The number under which a fetch would begin.
-    began: u64,
-}
-
 /// What the shard said.
 enum Finding {
     Fresh(Arc<Object>),
@@ -72,27 +55,6 @@ enum Finding {
     Uncacheable,
     Busy(Arc<Flight>, usize, Stored),
     RecentFailure(Failure),
-}
-
-/// The whole response that is there, though it cannot be served as it is.
-type Stored = Option<Arc<Object>>;
-
-/// What may be done with a stored object.
-#[derive(Clone, Copy)]
-enum Verdict {
-    Serve,
-    /// Serve it, and let one refresh it.
-    Refresh,
-    /// Serve it, stale, because this client said that it takes it so.
-    Concede,
-    /// Ask the origin first.
-    Ask,
-    /// The same, and what is stored is nothing to be validated.
-    AskAnew,
-    /// It is a mark, and no response.
-    Marked(MarkKind),
-    /// Its life is over.
-    Drop,
 }
 
 impl Cache {
@@ -118,7 +80,8 @@ impl Cache {
                 self.examine(&suspect, request);
                 continue;
             }
-            let finding = self.look(entry, &Question { key, request, options, now, order, began }, &mut outdated);
+            let finding =
+                self.look(entry, &Question { key, request, options, now, order, began, is_dry: false }, &mut outdated);
             others = matches!(finding, Finding::Miss(_, None)) && entry.objects().any(|object| object.spec.is_some());
             if let Finding::Stale(_, Some(flight)) | Finding::Miss(flight, _) | Finding::HitForMiss(flight, ..) =
                 &finding
@@ -177,7 +140,7 @@ impl Cache {
             let order = shard.next_order();
             let entry = shard.known(object.key)?;
             let whole = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
-            let question = Question { key: object.key, request, options, now, order, began };
+            let question = Question { key: object.key, request, options, now, order, began, is_dry: false };
             let flight = match whole.is_some_and(|whole| Arc::ptr_eq(whole, object)) {
                 true => self.begin_refresh(entry, &question),
                 false => None,
@@ -199,73 +162,24 @@ impl Cache {
     }
 
     fn look(&self, entry: &mut Entry, question: &Question<'_>, removed: &mut RemovedObjects) -> Finding {
-        let Question { request, options, now, .. } = *question;
-        entry.expire_notes(now);
-        let slot = entry.find(request.fields, options, now);
-        let stored = slot.and_then(|slot| slot.whole.clone());
-        if options.always_miss {
-            let stored = stored.filter(|object| !object.is_by_program());
-            return Finding::Miss(self.begin(entry, question), stored);
-        }
-        let verdict = stored.as_ref().map_or(Verdict::Ask, |object| judge(object, options, now));
-        let stored = match (verdict, stored) {
-            (Verdict::Drop, Some(over)) => {
+        match self.plan(entry, question) {
+            LookupPlan::Serve(object) => Finding::Fresh(object),
+            LookupPlan::ServeStale(object) => Finding::Stale(object, None),
+            LookupPlan::Refresh(object) => {
+                let refresh = self.begin_refresh(entry, question);
+                Finding::Stale(object, refresh)
+            }
+            LookupPlan::Fetch { stored, is_shared: true } => Finding::Miss(self.begin_listed(entry, question), stored),
+            LookupPlan::Fetch { stored, is_shared: false } => Finding::Miss(self.begin(entry, question), stored),
+            LookupPlan::Follow(flight, stored) => join(flight, question.options, stored),
+            LookupPlan::HitForMiss(stored, mark) => Finding::HitForMiss(self.begin(entry, question), stored, mark),
+            LookupPlan::HitForPass(mark) => Finding::HitForPass(mark),
+            LookupPlan::Pass => Finding::Uncacheable,
+            LookupPlan::Failed(failure) => Finding::RecentFailure(failure),
+            LookupPlan::Over(over) => {
                 self.drop_over(entry, over, removed);
-                return self.look(entry, question, removed);
+                self.look(entry, question, removed)
             }
-            (Verdict::Marked(kind), Some(mark)) => return self.meet(entry, question, kind, mark),
-            (Verdict::AskAnew, _) => None,
-            (_, stored) => stored,
-        };
-        if !matches!(verdict, Verdict::Serve)
-            && let Some(part) = slot.and_then(|slot| fresh_part(slot, request, options, now))
-        {
-            return Finding::Fresh(part);
-        }
-        match (verdict, &stored) {
-            (Verdict::Serve, Some(object)) => return Finding::Fresh(Arc::clone(object)),
-            (Verdict::Concede, Some(object)) => return Finding::Stale(Arc::clone(object), None),
-            (Verdict::Refresh, Some(object)) => {
-                return Finding::Stale(Arc::clone(object), self.begin_refresh(entry, question));
-            }
-            _ => {}
-        }
-        if let Some(failure) = entry.recent_failure(now) {
-            return match stored {
-                Some(object) if may_stand_in(&object, options, now) => Finding::Stale(object, None),
-                _ => Finding::RecentFailure(failure),
-            };
-        }
-        if options.alone {
-            return Finding::Miss(self.begin(entry, question), stored);
-        }
-        match self.joinable(entry, question, |flight| may_join(flight, question)) {
-            Some(flight) if !options.ignore_busy || flight.state() != FlightState::Reserved => {
-                return join(flight, options, stored);
-            }
-            Some(_) => return Finding::Miss(self.begin(entry, question), stored),
-            None => {}
-        }
-        if entry.is_uncacheable(request.fields) {
-            if options.pass_uncacheable && stored.is_none() {
-                return Finding::Uncacheable;
-            }
-            return Finding::HitForMiss(self.begin(entry, question), stored, None);
-        }
-        Finding::Miss(self.begin_listed(entry, question), stored)
-    }
-
-    /// A mark. Who comes while a response is on its way that can be stored after all, follows that.
-    fn meet(&self, entry: &mut Entry, question: &Question<'_>, kind: MarkKind, mark: Arc<Object>) -> Finding {
-        if kind == MarkKind::Pass {
-            return Finding::HitForPass(mark);
-        }
-        match self
-            .joinable(entry, question, |flight| may_join(flight, question))
-            .filter(|flight| flight.state() != FlightState::Reserved)
-        {
-            Some(flight) if !question.options.alone => join(flight, question.options, None),
-            _ => Finding::HitForMiss(self.begin(entry, question), None, Some(mark)),
         }
     }
 
@@ -302,77 +216,9 @@ impl Cache {
         entry.list_new(&flight, question.request.fields);
         flight
     }
-
-    /// The flight whose response would fit, and which will do. One that has outlived an invalidation of its groups, or a ban,
-    /// takes no one new.
-    fn joinable(
-        &self,
-        entry: &mut Entry,
-        question: &Question<'_>,
-        will_do: impl Fn(&Flight) -> bool,
-    ) -> Option<Arc<Flight>> {
-        loop {
-            let flight = entry.joinable(question.request.fields, question.options.ignore_vary, &will_do)?;
-            let flight = Arc::clone(flight);
-            if flight.is_valid() && !self.is_banned(&flight, question.request) {
-                return Some(flight);
-            }
-            entry.delist(&flight);
-            flight.condemn();
-        }
-    }
 }
 
 fn join(flight: Arc<Flight>, options: &LookupOptions, stored: Stored) -> Finding {
     let slot = flight.with(|inner| inner.readers.join(options.core));
     Finding::Busy(flight, slot, stored)
-}
-
-/// Before its head is known anybody may wait for a response. After that it is one that might be stored: who comes then gets
-/// it only as a fresh hit.
-fn may_join(flight: &Flight, question: &Question<'_>) -> bool {
-    let is_fresh_for = |head: &FlightHead| head.is_fresh_for(question.options, question.now);
-    flight.with(|inner| inner.head.as_ref().is_none_or(is_fresh_for))
-}
-
-/// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.
-fn fresh_part(slot: &Slot, request: &Request<'_>, options: &LookupOptions, now: Now) -> Option<Arc<Object>> {
-    let mut parts = slot.parts.holding(options.range?);
-    let holds = |part: &Object| if_range_holds(request.fields, part.fields(), &part.facts());
-    parts.find(|part| holds(part) && matches!(judge(part, options, now), Verdict::Serve)).cloned()
-}
-
-fn judge(object: &Object, options: &LookupOptions, now: Now) -> Verdict {
-    if let Some(stage) = object.stage(options, now) {
-        return judge_by_policy(stage, object.mark());
-    }
-    let (facts, resident_ms) = (object.facts(), object.resident_ms(now));
-    if options.age_max_ms.is_some_and(|max| facts.age_ms(resident_ms) > max) {
-        return Verdict::Ask;
-    }
-    let in_grace = options.grace_max_ms.is_none_or(|max| facts.stale_for_ms(resident_ms) <= max);
-    match object.freshness(now, &options.directives) {
-        Freshness::Fresh => Verdict::Serve,
-        Freshness::Stale { while_revalidate: true, .. } if in_grace => Verdict::Refresh,
-        Freshness::Stale { requester_allows: true, .. } if in_grace => Verdict::Concede,
-        _ => Verdict::Ask,
-    }
-}
-
-/// A mark whose ttl is over goes on saying what both kinds say.
-fn judge_by_policy(stage: Stage, mark: Option<MarkKind>) -> Verdict {
-    match (stage, mark) {
-        (Stage::Over, _) => Verdict::Drop,
-        (Stage::TooOld, _) => Verdict::AskAnew,
-        (Stage::Fresh, Some(kind)) => Verdict::Marked(kind),
-        (_, Some(_)) => Verdict::Marked(MarkKind::Miss),
-        (Stage::Fresh, None) => Verdict::Serve,
-        (Stage::Grace, None) => Verdict::Refresh,
-        (Stage::Keep, None) => Verdict::Ask,
-    }
-}
-
-/// RFC 9111 §4.2.4, RFC 5861 §4: the failure that is remembered had no response.
-fn may_stand_in(object: &Object, options: &LookupOptions, now: Now) -> bool {
-    may_serve_on_error(&object.facts(), object.resident_ms(now), &options.directives, OriginFailure::Unreachable)
 }

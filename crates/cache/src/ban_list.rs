@@ -214,6 +214,21 @@ impl Snapshot {
     /// Tests the bans after `checked`, up to the first that hits. A ban that needs a request is not passed without one. With
     /// how many tests that took.
     pub fn test(&self, checked: u64, subject: &BanSubject<'_>, tested: Tested) -> (Trial, u64) {
+        self.try_by(checked, subject, tested, |ban| ban.hits(subject))
+    }
+
+    /// Would one of them hit? Nothing is counted.
+    pub fn would_hit(&self, checked: u64, subject: &BanSubject<'_>, tested: Tested) -> bool {
+        self.try_by(checked, subject, tested, |ban| ban.test.bans(subject)).0.banned.is_some()
+    }
+
+    fn try_by(
+        &self,
+        checked: u64,
+        subject: &BanSubject<'_>,
+        tested: Tested,
+        hits: impl Fn(&Ban) -> bool,
+    ) -> (Trial, u64) {
         let floor = if tested == Tested::Stored { self.objects_floor } else { self.flights_floor };
         if checked < floor {
             return (Trial { checked, banned: Some(floor) }, 0);
@@ -229,7 +244,7 @@ impl Snapshot {
                 continue;
             }
             tests += 1;
-            if ban.hits(subject) {
+            if hits(ban) {
                 return (Trial { checked, banned: Some(ban.number) }, tests);
             }
         }

@@ -15,7 +15,7 @@ use crate::ban_test::{BanSubject, BanTest};
 use crate::cache::Cache;
 use crate::directory::Shard;
 use crate::disk_ban;
-use crate::flight::Flight;
+use crate::flight::{Flight, FlightHead};
 use crate::key::Key;
 use crate::moment::Now;
 use crate::object::Object;
@@ -121,6 +121,22 @@ impl Cache {
         })
     }
 
+    /// The same, where nothing may be counted or noted.
+    pub(crate) fn would_ban(&self, flight: &Flight, request: &Request<'_>) -> bool {
+        let hits = |head: &FlightHead| {
+            let bans = self.bans.snapshot();
+            head.trial.banned.is_some()
+                || bans.would_hit(head.trial.checked, &head.as_subject(request), Tested::Arriving)
+        };
+        self.bans.newest() > 0 && flight.with(|inner| inner.head.as_ref().is_some_and(hits))
+    }
+
+    /// Would a look-up find that a ban hits it?
+    pub(crate) fn would_examine_out(&self, object: &Object, request: &Request<'_>) -> bool {
+        object.checked() < self.bans.newest()
+            && self.bans.snapshot().would_hit(object.checked(), &object.as_subject(Some(request)), Tested::Stored)
+    }
+
     /// Works bans off that need no request, and returns after about so many objects. What is under way is tested when it
     /// lands; a ban is done when every shard was looked through since it was issued.
     pub fn work_off_bans(&self, objects_max: usize) -> BanProgress {
@@ -157,7 +173,7 @@ impl Cache {
     }
 }
 
-impl crate::flight::FlightHead {
+impl FlightHead {
     /// As it will be stored.
     pub(crate) fn as_subject<'a>(&'a self, request: &'a Request<'a>) -> BanSubject<'a> {
         BanSubject {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use message::ResponseHead;
-use rules::{Facts, Lifetimes, VarySpec};
+use rules::{Facts, Lifetimes, VarySpec, WhyNotStored};
 use store::sync::atomic::Ordering::Relaxed;
 
 use crate::ban_list::Trial;
@@ -27,6 +27,7 @@ use crate::spec::variant_of;
 use crate::tag_index::Tags;
 use crate::ticket::Ticket;
 use crate::variants::Slot;
+use crate::why_uncacheable::WhyUncacheable;
 
 /// What a 304 makes of the response that it confirmed.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Unshared {
     /// As those of [`Description`](crate::Description).
     pub uncacheable_ms: u64,
     pub is_personal: bool,
+    /// Why what came is not stored.
+    pub why_not: Option<WhyNotStored>,
 }
 
 /// What is kept of it.
@@ -149,8 +152,9 @@ impl Ticket {
                 cache.take_in(entry, &mark, began, &mut marked);
                 removed.extend(marked);
             }
-            if let Some(Unshared { uncacheable_ms: ms @ 1.., is_personal, .. }) = unshared {
-                shard.note_uncacheable(flight.key, Some(now.mono_ms.saturating_add(ms)), is_personal);
+            if let Some(Unshared { uncacheable_ms: ms @ 1.., is_personal, why_not, .. }) = unshared {
+                let why = why_not.map(WhyUncacheable::Rules);
+                shard.note_uncacheable(flight.key, Some(now.mono_ms.saturating_add(ms)), is_personal, why);
             }
             let fits = Fits::Variant(fresh.spec.clone(), fresh.variant);
             let shared = Arc::clone(&head);

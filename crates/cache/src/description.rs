@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use message::ResponseHead;
-use rules::{Facts, Lifetimes, VarySpec};
+use rules::{Facts, Lifetimes, VarySpec, WhyNotStored};
 
 use crate::by_program::Mark;
 use crate::esi_page::EsiPage;
@@ -32,6 +32,8 @@ pub struct Description {
     pub uncacheable_ms: u64,
     /// That is so for requests with credentials alone: the responses to others may be storable.
     pub is_personal: bool,
+    /// Why it is not stored, where it is not.
+    pub why_not: Option<WhyNotStored>,
     /// Beside no `storable`: what a program wants the next requests for such a response to meet.
     pub mark: Option<Mark>,
     /// Beside lifetimes or a mark of a program's: does it take the place of what the fetch set out from? An error that a program

@@ -17,6 +17,7 @@ use crate::key::{DigestBuild, Key};
 use crate::limits::{ENTRY_BYTES, FLOORS, GHOST_BYTES, NOTES_MAX, OBJECT_INDEX_BYTES, SHARDS};
 use crate::moment::Now;
 use crate::object::Object;
+use crate::why_uncacheable::WhyUncacheable;
 
 pub(crate) struct Directory {
     shards: Box<[Mutex<Shard>]>,
@@ -104,6 +105,16 @@ impl Shard {
     pub fn known(&mut self, key: Key) -> Option<&mut Entry> {
         self.take_alone(key);
         self.entry_if_any(key)
+    }
+
+    /// What is known of a key, to be looked at; nothing that is done with it changes anything.
+    pub fn copy(&self, key: Key) -> Entry {
+        let charge = self.account.charge(0);
+        match (self.only_object(key), self.entries.get(&key)) {
+            (Some(object), _) => Entry::of(object, self.floors[floor_of(key)], charge),
+            (None, Some(entry)) => entry.copy(charge),
+            (None, None) => Entry::new(self.floors[floor_of(key)], charge),
+        }
     }
 
     /// Makes the only object of a key an entry, if that is all that is known of it.
@@ -214,11 +225,17 @@ impl Shard {
     }
 
     /// Remembers that this key's responses are not storable, or those to requests with credentials, if it is said until when.
-    pub fn note_uncacheable(&mut self, key: Key, until_ms: Option<u64>, is_personal: bool) {
+    pub fn note_uncacheable(
+        &mut self,
+        key: Key,
+        until_ms: Option<u64>,
+        is_personal: bool,
+        why: Option<WhyUncacheable>,
+    ) {
         if let Some(until_ms) = until_ms
             && let Some(entry) = self.entry_if_any(key)
         {
-            entry.note_uncacheable(until_ms, is_personal);
+            entry.note_uncacheable(until_ms, is_personal, why);
             self.note(key);
         }
     }

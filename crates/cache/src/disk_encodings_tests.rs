@@ -107,6 +107,7 @@ impl Site {
             storable: Some(store_as),
             uncacheable_ms: 0,
             is_personal: false,
+            why_not: None,
             supersedes: true,
             mark: None,
             esi: None,

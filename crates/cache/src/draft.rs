@@ -37,6 +37,7 @@ use crate::slice_layout::Sliced;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::Spec;
 use crate::tag_index::TagSet;
+use crate::why_uncacheable::WhyUncacheable;
 
 #[derive(Debug)]
 pub struct Draft {
@@ -175,7 +176,7 @@ impl Draft {
             let entry = entry_of(shard, flight);
             entry.delist(flight);
             if entry.invalidated <= flight.began() {
-                shard.note_uncacheable(flight.key, mark_ms, false);
+                shard.note_uncacheable(flight.key, mark_ms, false, Some(WhyUncacheable::TooLarge));
             }
             flight.change(|inner| {
                 if matches!(inner.state, FlightState::Described | FlightState::Filling) {

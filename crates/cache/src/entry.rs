@@ -19,6 +19,7 @@ use crate::object::Object;
 use crate::removed_objects::RemovedObjects;
 use crate::spec::{Spec, same_spec, variant_of};
 use crate::variants::{Slot, Variants};
+use crate::why_uncacheable::WhyUncacheable;
 
 /// What stands under a key.
 pub(crate) struct Entry {
@@ -37,6 +38,8 @@ pub(crate) struct Entry {
     personal_until_ms: u64,
     /// Negative memory.
     failure: Option<Box<Failed>>,
+    /// What those were that are known not to be storable.
+    why_uncacheable: Option<WhyUncacheable>,
     noted: bool,
     _charge: Charge,
 }
@@ -45,6 +48,7 @@ pub(crate) struct Entry {
 const _: () = assert!(size_of::<Entry>() <= crate::limits::ENTRY_BYTES);
 
 /// What went wrong last.
+#[derive(Clone)]
 struct Failed {
     failure: Failure,
     /// Until when others are told so and the origin is not asked. 0: what one fetch alone did not get, the next may.
@@ -53,6 +57,7 @@ struct Failed {
     until_ms: u64,
 }
 
+#[derive(Clone)]
 struct Listed {
     flight: Arc<Flight>,
     spec: Option<Arc<Spec>>,
@@ -71,6 +76,7 @@ impl Entry {
             uncacheable_until_ms: 0,
             personal_until_ms: 0,
             failure: None,
+            why_uncacheable: None,
             noted: false,
             _charge: charge,
         }
@@ -82,6 +88,18 @@ impl Entry {
         entry.specs.push(object.spec.clone());
         entry.variants.slot(object.variant).whole = Some(Arc::clone(object));
         entry
+    }
+
+    /// The same, for who asks what would be done: what is changed in it changes nothing else.
+    pub fn copy(&self, charge: Charge) -> Entry {
+        Entry {
+            specs: self.specs.clone(),
+            variants: self.variants.clone(),
+            flights: self.flights.clone(),
+            failure: self.failure.clone(),
+            _charge: charge,
+            ..*self
+        }
     }
 
     /// Does it say nothing any more?
@@ -313,6 +331,11 @@ impl Entry {
         self.uncacheable_until_ms != 0 || self.personal_until_ms != 0 && credentials::of_request(request).is_some()
     }
 
+    /// What such a response was.
+    pub fn why_uncacheable(&self) -> Option<WhyUncacheable> {
+        self.why_uncacheable
+    }
+
     /// The failure of a moment ago that is told to others.
     pub fn recent_failure(&mut self, now: Now) -> Option<Failure> {
         self.failure.take_if(|it| it.until_ms <= now.mono_ms);
@@ -320,7 +343,8 @@ impl Entry {
     }
 
     /// Its responses, or those to requests with credentials, are known not to be storable until then.
-    pub fn note_uncacheable(&mut self, until_ms: u64, is_personal: bool) {
+    pub fn note_uncacheable(&mut self, until_ms: u64, is_personal: bool, why: Option<WhyUncacheable>) {
+        self.why_uncacheable = why;
         match is_personal {
             true => self.personal_until_ms = until_ms,
             false => self.uncacheable_until_ms = until_ms,

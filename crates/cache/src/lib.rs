@@ -58,6 +58,7 @@
 //!     }),
 //!     uncacheable_ms: 0,
 //!     is_personal: false,
+//!     why_not: None,
 //!     supersedes: true,
 //!     mark: None,
 //!     esi: None,
@@ -100,6 +101,7 @@ mod encodings;
 mod entry;
 mod esi_form;
 mod esi_page;
+mod explained_lookup;
 mod failure;
 mod flight;
 mod flight_body;
@@ -115,6 +117,7 @@ mod leasing;
 mod lifespan;
 pub mod limits;
 mod lookup_options;
+mod lookup_plan;
 mod moment;
 mod object;
 mod object_lifetimes;
@@ -139,6 +142,7 @@ mod ticket;
 mod unwritten;
 mod variants;
 mod walk;
+mod why_uncacheable;
 
 pub use ask::Answer;
 pub use asked_encoding::EncodingAnswer;
@@ -160,6 +164,7 @@ pub use encoding_draft::EncodingDraft;
 pub use encoding_name::EncodingName;
 pub use encodings::{EncodingState, Encodings};
 pub use esi_page::{EsiPage, PagePiece};
+pub use explained_lookup::Explained;
 pub use failure::Failure;
 pub use flight::{Flight, Notifier};
 pub use flight_body::Pieces;
@@ -170,6 +175,7 @@ pub use hot_table::HotTable;
 pub use key::Key;
 pub use lifespan::standby_ms;
 pub use lookup_options::LookupOptions;
+pub use lookup_plan::LookupPlan;
 pub use moment::{Began, Now};
 pub use object::{Object, Part};
 pub use parts::WholeHead;
@@ -184,3 +190,4 @@ pub use store::{Account, Blocks, Charge, EvictionKind, Extent};
 pub use stored_body::Body;
 pub use tag_index::{Tags, TooManyTags};
 pub use ticket::{Departure, Ticket};
+pub use why_uncacheable::WhyUncacheable;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use coding::GzipMarks;
 use message::{Field, FieldName, FieldsView, Response, Status};
 use once_cell::race::OnceBox;
-use rules::{Facts, Freshness, RequestDirectives};
+use rules::{Facts, Freshness, RequestDirectives, VarySpec};
 use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
@@ -394,6 +394,16 @@ impl Object {
     #[inline]
     pub fn freshness(&self, now: Now, directives: &RequestDirectives) -> Freshness {
         rules::freshness::judge(&self.facts(), self.resident_ms(now), directives)
+    }
+
+    /// Which fields of a request select it, where it is not for all.
+    pub fn vary(&self) -> Option<&VarySpec> {
+        self.spec.as_ref().map(|spec| spec.vary())
+    }
+
+    /// When its head came, or was confirmed.
+    pub fn received(&self) -> Now {
+        self.received
     }
 
     pub fn etag(&self) -> Option<&[u8]> {

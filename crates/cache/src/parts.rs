@@ -15,7 +15,7 @@ use crate::limits::{PARTS_JOIN_BYTES_MAX, PARTS_JOIN_RATIO, PARTS_MAX};
 use crate::object::{Object, Part};
 use crate::removed_objects::RemovedObjects;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Parts(Vec<Arc<Object>>);
 
 /// The head under which parts are the whole, and its text.

@@ -72,6 +72,7 @@ impl Object {
             storable: Some(store_as),
             uncacheable_ms: 0,
             is_personal: false,
+            why_not: None,
             supersedes: true,
             mark: None,
             esi: None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use message::{Request, RequestHead, ResponseHead};
-use rules::Facts;
+use rules::{Facts, WhyNotStored};
 use store::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::ban_list::Trial;
@@ -26,6 +26,7 @@ use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::removed_objects::RemovedObjects;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::variant_of;
+use crate::why_uncacheable::WhyUncacheable;
 
 #[derive(Debug)]
 pub struct Ticket {
@@ -156,7 +157,7 @@ impl Ticket {
 
     fn describe_kept(self, description: Description, room: Option<SliceUnderWay>) -> Draft {
         let Description { head: full, shared_head: shared, length, storable, now, .. } = description;
-        let Description { uncacheable_ms, is_personal, supersedes, mark, esi, .. } = description;
+        let Description { uncacheable_ms, is_personal, why_not, supersedes, mark, esi, .. } = description;
         let superseded = self.superseded().filter(|_| supersedes);
         // Whatever was invalidated from here on is about it.
         self.duty.flight.depart();
@@ -180,14 +181,14 @@ impl Ticket {
         let mark_ms = (uncacheable_ms > 0).then(|| now.mono_ms.saturating_add(uncacheable_ms));
         match storable {
             Some(store_as) => self.describe_storable(head, store_as, mark_ms, room).superseding(superseded),
-            None => self.describe_private(head, (mark_ms, is_personal), mark, superseded),
+            None => self.describe_private(head, (mark_ms, is_personal, why_not), mark, superseded),
         }
     }
 
     fn describe_private(
         self,
         head: FlightHead,
-        (mark_ms, is_personal): (Option<u64>, bool),
+        (mark_ms, is_personal, why_not): (Option<u64>, bool, Option<WhyNotStored>),
         mark: Option<Mark>,
         superseded: Option<Arc<Object>>,
     ) -> Draft {
@@ -210,7 +211,7 @@ impl Ticket {
             if let Some(old) = &superseded {
                 duty.cache.supersede(entry, old, &mut removed);
             }
-            shard.note_uncacheable(flight.key, mark_ms, is_personal);
+            shard.note_uncacheable(flight.key, mark_ms, is_personal, why_not.map(WhyUncacheable::Rules));
             flight.change(|inner| {
                 inner.state.step(FlightState::Private);
                 inner.head = Some(head);
@@ -297,7 +298,7 @@ impl Ticket {
                 entry.list_described(flight, spec.clone(), variant, head.received);
             }
             if too_long && !condemned {
-                shard.note_uncacheable(flight.key, mark_ms, false);
+                shard.note_uncacheable(flight.key, mark_ms, false, Some(WhyUncacheable::TooLarge));
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
             let request = cache.bans.is_watching().then_some(asked.request);

@@ -121,6 +121,7 @@ mod tests {
                 storable: Some(store_as),
                 uncacheable_ms: 0,
                 is_personal: false,
+                why_not: None,
                 supersedes: true,
                 mark: None,
                 esi: None,

@@ -10,7 +10,7 @@ use crate::key::{DigestBuild, Variant};
 use crate::object::Object;
 use crate::parts::Parts;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Variants {
     #[default]
     None,
@@ -19,7 +19,7 @@ pub(crate) enum Variants {
 }
 
 /// What is stored of one variant.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Slot {
     pub whole: Option<Arc<Object>>,
     pub parts: Parts,

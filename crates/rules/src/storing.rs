@@ -13,6 +13,7 @@ use crate::delta_coding;
 use crate::freshness::Facts;
 use crate::grant::Grant;
 use crate::groups;
+use crate::lifetime_source::{LifetimeSource, seconds_between};
 use crate::range::{ContentRange, may_combine};
 use crate::reference::Location;
 use crate::targeted::{self, Policy, Source};
@@ -257,10 +258,9 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> J
     let corrected_age_ms = (age_value_s(arrived) * 1000).saturating_add(exchange.response_delay_ms);
 
     let grant = &exchange.defaults.grant;
-    let explicit_s = || explicit_lifetime_s(fields, policy, date, arrived_s);
-    let origin_said_s = if grant.ignores_directives { None } else { explicit_s() };
-    let said_s = origin_said_s.or_else(|| grant.lifetime_s(exchange.response.status));
-    let lifetime_s = said_s.unwrap_or_else(|| heuristic_lifetime_s(exchange, policy, date, last_modified));
+    let (rule, lifetime_s) = lifetime(exchange, policy, (date, arrived_s), last_modified);
+    let origin_said_s = rule.is_origin_s().then_some(lifetime_s);
+    let said_s = rule.is_said().then_some(lifetime_s);
     // RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.4: under these nothing is ever stale and used, whatever else is said.
     let never_stale = directives.must_revalidate || directives.proxy_revalidate || directives.no_cache == Scope::Whole;
     // What is to be asked for each time says by its lifetime nothing of who may have it.
@@ -295,31 +295,44 @@ pub fn age_value_s(fields: FieldsView<'_>) -> u64 {
     if number.starts_with(b"\"") { 0 } else { delta_seconds(number).unwrap_or(0) }
 }
 
-/// RFC 9111 §4.2.1, of a shared cache. An Expires that cannot be read is in the past (§5.3).
-fn explicit_lifetime_s(fields: FieldsView<'_>, policy: &Policy, date: i64, now_s: i64) -> Option<u64> {
-    if let Some(seconds) = policy.directives.shared_lifetime_s() {
-        return Some(seconds);
-    }
-    let expires = fields.get(FieldName::Expires).filter(|_| policy.source == Source::CacheControl)?;
-    Some(parse_date(expires, now_s).map_or(0, |expires| seconds_between(date, expires)))
+/// How long a response is fresh, and by what.
+fn lifetime(
+    exchange: &Exchange<'_>,
+    policy: &Policy,
+    (date, arrived_s): (i64, i64),
+    last_modified: Option<i64>,
+) -> (LifetimeSource, u64) {
+    let grant = &exchange.defaults.grant;
+    let explicit = || LifetimeSource::explicit(exchange.response.fields, policy, date, arrived_s);
+    let said = if grant.ignores_directives { None } else { explicit() };
+    let granted = || Some((LifetimeSource::Granted, grant.lifetime_s(exchange.response.status)?));
+    said.or_else(granted).unwrap_or_else(|| heuristic_lifetime(exchange, policy, date, last_modified))
+}
+
+/// The same of a response that is stored, for who wants to know by what it is fresh. `exchange` has its stored fields.
+pub fn lifetime_source(exchange: &Exchange<'_>) -> (LifetimeSource, u64) {
+    let (fields, arrived_s) = (exchange.response.fields, (exchange.response_wall_ms / 1000) as i64);
+    let read = |name| fields.get(name).and_then(|text| parse_date(text, arrived_s));
+    let date = read(FieldName::Date).unwrap_or(arrived_s);
+    lifetime(exchange, &policy_of(exchange, fields), (date, arrived_s), read(FieldName::LastModified))
 }
 
 /// RFC 9111 §4.2.2: a fraction of the time since Last-Modified, for a status that allows it or a response that is
 /// marked public; never beside credentials or cookies, where a lifetime must have been said.
-fn heuristic_lifetime_s(exchange: &Exchange<'_>, policy: &Policy, date: i64, last_modified: Option<i64>) -> u64 {
+fn heuristic_lifetime(
+    exchange: &Exchange<'_>,
+    policy: &Policy,
+    date: i64,
+    last_modified: Option<i64>,
+) -> (LifetimeSource, u64) {
     let allowed = policy.directives.public || is_heuristically_cacheable(exchange.response.status);
     let is_for_one = credentials::of_request(exchange.request.fields).is_some();
-    if !allowed || is_for_one || credentials::sets_cookie(exchange.response.fields) {
-        return 0;
-    }
+    let is_for_one = is_for_one || credentials::sets_cookie(exchange.response.fields);
+    let Some(modified) = last_modified.filter(|_| allowed && !is_for_one) else { return (LifetimeSource::Nothing, 0) };
     let StoreDefaults { heuristic_percent, heuristic_max_s, .. } = *exchange.defaults;
-    let since_s = last_modified.map_or(0, |modified| seconds_between(modified, date));
-    (since_s.saturating_mul(heuristic_percent) / 100).min(heuristic_max_s).min(DELTA_SECONDS_MAX)
-}
-
-/// From one time to a later one; 0 the other way round.
-fn seconds_between(from_s: i64, to_s: i64) -> u64 {
-    (to_s.saturating_sub(from_s).max(0) as u64).min(DELTA_SECONDS_MAX)
+    let since_s = seconds_between(modified, date);
+    let seconds = (since_s.saturating_mul(heuristic_percent) / 100).min(heuristic_max_s).min(DELTA_SECONDS_MAX);
+    (LifetimeSource::Heuristic, seconds)
 }
 
 /// RFC 9110 §15.1.

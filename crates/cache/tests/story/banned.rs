@@ -46,7 +46,7 @@ impl BanTest for Words {
     }
 }
 
-fn ban(stage: &Stage, text: &str) {
+pub fn ban(stage: &Stage, text: &str) {
     stage.cache.ban(Arc::new(Words { text: text.to_owned(), is_timeless: true }), stage.now);
 }
 
@@ -63,7 +63,7 @@ fn fill(stage: &Stage, ticket: Ticket, tag: &str) -> Option<Arc<cache::Object>> 
     draft.land(None)
 }
 
-fn store(stage: &Stage, path: &str, tag: &str) -> Arc<cache::Object> {
+pub fn store(stage: &Stage, path: &str, tag: &str) -> Arc<cache::Object> {
     fill(stage, stage.miss(path), tag).expect("stored")
 }
 

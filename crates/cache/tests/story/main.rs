@@ -8,6 +8,7 @@ mod asking;
 mod banned;
 mod belonging;
 mod budget;
+mod explaining;
 mod following;
 mod grouped;
 mod hot_objects;

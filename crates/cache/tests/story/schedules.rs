@@ -124,6 +124,7 @@ pub fn description(storable: Option<cache::StoreAs>) -> cache::Description {
         uncacheable_ms: 10_000,
         supersedes: true,
         is_personal: false,
+        why_not: None,
         mark: None,
         esi: None,
         now: at(1_000),

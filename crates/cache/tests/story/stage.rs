@@ -103,6 +103,7 @@ impl Stage {
             storable,
             uncacheable_ms: 10_000,
             is_personal: false,
+            why_not: None,
             supersedes: true,
             mark: None,
             esi: None,

@@ -209,6 +209,7 @@ pub(super) fn landing(
             mark: None,
             is_kept: why.is_about_credentials(),
             is_personal: is_personal(why, has_credentials(&fetch.head)),
+            why_not: Some(why),
             rendered,
         }
     });

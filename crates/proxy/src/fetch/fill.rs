@@ -10,6 +10,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use cache::{Description, Draft, EsiPage, Failure, Mark, Now, Object, Renewal, StoreAs, Ticket, Unshared};
 use message::ResponseHead;
+use rules::WhyNotStored;
 
 use crate::dictionary_use;
 use crate::fetch::broken::Broken;
@@ -101,6 +102,8 @@ pub(super) struct Unkept {
     pub(super) is_kept: bool,
     /// It is not stored for the credentials that it was asked for with.
     pub(super) is_personal: bool,
+    /// Where rules say so.
+    pub(super) why_not: Option<WhyNotStored>,
     /// The head as text, of what was confirmed.
     pub(super) rendered: Bytes,
 }
@@ -108,11 +111,23 @@ pub(super) struct Unkept {
 impl Landing {
     fn description(self, length: Option<u64>, now: Now) -> Description {
         let Landing { head, shared_head, kept, uncacheable_ms, supersedes, esi, .. } = self;
-        let (storable, mark, is_personal) = match kept {
-            Ok(store_as) => (Some(store_as), None, false),
-            Err(Unkept { mark, is_personal, .. }) => (None, mark, is_personal),
+        let (storable, mark, is_personal, why_not) = match kept {
+            Ok(store_as) => (Some(store_as), None, false, None),
+            Err(Unkept { mark, is_personal, why_not, .. }) => (None, mark, is_personal, why_not),
         };
-        Description { head, shared_head, length, storable, uncacheable_ms, is_personal, mark, supersedes, esi, now }
+        Description {
+            head,
+            shared_head,
+            length,
+            storable,
+            uncacheable_ms,
+            is_personal,
+            why_not,
+            mark,
+            supersedes,
+            esi,
+            now,
+        }
     }
 
     /// The origin confirmed what is stored.
@@ -122,8 +137,8 @@ impl Landing {
                 let renewal = Renewal { facts, lifetimes, groups, tags, vary };
                 ticket.renewed((self.head, rendered), renewal, now)
             }
-            Err(Unkept { mark, is_kept, is_personal, rendered }) => {
-                let unshared = Unshared { mark, is_kept, uncacheable_ms: self.uncacheable_ms, is_personal };
+            Err(Unkept { mark, is_kept, is_personal, why_not, rendered }) => {
+                let unshared = Unshared { mark, is_kept, uncacheable_ms: self.uncacheable_ms, is_personal, why_not };
                 ticket.refreshed_for_leader((self.head, rendered), unshared, now)
             }
         };

@@ -157,7 +157,13 @@ pub(super) fn landing(
             groups: None,
             tags: tags.ok().flatten(),
         }),
-        _ => Err(Unkept { mark: mark(keeping, lifetimes, vary), is_kept: false, is_personal: false, rendered }),
+        _ => Err(Unkept {
+            mark: mark(keeping, lifetimes, vary),
+            is_kept: false,
+            is_personal: false,
+            why_not: None,
+            rendered,
+        }),
     };
     // An error that the program made for those who wait, and gives no life, leaves what is stored in its place.
     let supersedes = !matches!(settled.body, SettledBody::Made(_)) || lifetimes.ttl_ms > 0;

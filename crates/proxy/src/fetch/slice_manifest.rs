@@ -85,6 +85,7 @@ fn store(ticket: Ticket, store_as: StoreAs, head: Arc<ResponseHead>, now: Now) -
         storable: Some(store_as),
         uncacheable_ms: 0,
         is_personal: false,
+        why_not: None,
         supersedes: true,
         mark: None,
         esi: None,
