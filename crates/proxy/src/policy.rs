@@ -11,6 +11,7 @@ use wire::ReceivedRequest;
 
 use crate::core::Shared;
 use crate::field_set::FieldSet;
+use crate::reason::Reason;
 use crate::settings::PolicySettings;
 use crate::url_variations::VariationKey;
 use crate::vcl_story::client_state::ClientState;
@@ -49,15 +50,19 @@ pub(crate) enum WhyPassed {
 }
 
 impl WhyPassed {
-    pub(crate) const fn token(self) -> &'static str {
+    pub(crate) const fn reason(self) -> Reason {
         match self {
-            WhyPassed::Method => "method",
-            WhyPassed::Body => "request-body",
-            WhyPassed::NoHost => "no-host",
-            WhyPassed::Route => "route",
-            WhyPassed::Cookie => "cookie",
-            WhyPassed::Credentials => "credentials",
+            WhyPassed::Method => Reason::Method,
+            WhyPassed::Body => Reason::RequestBody,
+            WhyPassed::NoHost => Reason::NoHost,
+            WhyPassed::Route => Reason::Route,
+            WhyPassed::Cookie => Reason::Cookie,
+            WhyPassed::Credentials => Reason::Credentials,
         }
+    }
+
+    pub(crate) const fn token(self) -> &'static str {
+        self.reason().token()
     }
 }
 

@@ -26,6 +26,7 @@ use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy::Policy;
 use crate::policy_steps;
+use crate::reason::Reason;
 use crate::records::request_records;
 use crate::reply_head::{OUR_BYTES, OUR_LINES};
 use crate::route_rules::answer_editing;
@@ -454,10 +455,12 @@ fn passed(tx: &Transaction, head: ResponseHead, body: AnswerBody, is_bodiless: b
     let ResponseHead { mut fields, .. } = head;
     HopByHop::keep_end_to_end(&mut fields);
     stored_head::push_via(&mut fields, head.version, &tx.site);
+    const HEAD: &str = Reason::Head.token();
+    const METHOD: &str = Reason::Method.token();
     match tx.outcome.why {
         "" => push_cache_status(&mut fields, tx, &["fwd=bypass"]),
-        "head" => push_cache_status(&mut fields, tx, &[tx.outcome.forwarded.reason()]),
-        "method" => push_cache_status(&mut fields, tx, &["fwd=method"]),
+        HEAD => push_cache_status(&mut fields, tx, &[tx.outcome.forwarded.reason()]),
+        METHOD => push_cache_status(&mut fields, tx, &["fwd=method"]),
         why => push_cache_status(&mut fields, tx, &["fwd=bypass; detail=", why]),
     }
     UnplannedAnswer {

@@ -7,13 +7,14 @@ use cache::Object;
 use crate::access_log::CacheVerdict;
 use crate::disk_read::DiskRead;
 use crate::policy_steps;
+use crate::reason::Reason;
 use crate::transaction::deliver::Answer;
 use crate::transaction::lookup::ASKED_AGAIN_MAX;
 use crate::transaction::slicing::Slicing;
 use crate::transaction::{Step, Transaction};
 
 /// What the log says of a hit whose body a disk was asked for.
-pub(crate) const FROM_DISK: &str = "disk";
+pub(crate) const FROM_DISK: &str = Reason::FromDisk.token();
 
 /// Why a stored response may be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::fetch::begin::{self, Requester};
 use crate::field_set::FieldSet;
 use crate::policy_steps;
+use crate::reason::Reason;
 use crate::site::{Routed, Site};
 use crate::transaction::recalling::{Otherwise, Recall};
 use crate::transaction::synth::Synth;
@@ -25,7 +26,7 @@ use crate::transaction::{Outcome, Step, Transaction, hit};
 pub(crate) const ASKED_AGAIN_MAX: u32 = 3;
 
 /// Why a range is passed that begins far into what is not stored.
-pub(crate) const RANGE_AHEAD: &str = "range-ahead";
+pub(crate) const RANGE_AHEAD: &str = Reason::RangeAhead.token();
 
 /// Where the cache's answer leads.
 pub(crate) enum LookupOutcome {
@@ -77,18 +78,10 @@ pub(crate) fn ask(tx: &mut Transaction) -> Step {
 
 /// Asks and sorts the answer.
 pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> LookupOutcome {
-    if question.directives.only_if_cached || question.request.method == Method::Head || is_far_range(site, question) {
+    if question.wants_stored_alone(site) {
         return find_stored(core, site, question, now);
     }
-    let options = LookupOptions {
-        core: core.index,
-        alone: question.alone,
-        pass_uncacheable: true,
-        range: wanted_range(question),
-        directives: *question.directives,
-        ..LookupOptions::default()
-    };
-    match core.shared.cache.ask(question.key, question.request, &options, now) {
+    match core.shared.cache.ask(question.key, question.request, &question.options(core.index), now) {
         Answer::Fresh(object) => LookupOutcome::Fresh(object),
         answer => {
             let Lead { step, outcome, refresh } = Lead::of(answer, (question.key, now), || may_recall(core, question));
@@ -98,6 +91,65 @@ pub(crate) fn find(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, n
             LookupOutcome::Step(step, outcome)
         }
     }
+}
+
+impl Question<'_> {
+    /// Must it not take on a fetch of the whole? HEAD fetches no body, only-if-cached nothing at all, and nobody should wait for the front
+    /// of a large body in order to get its end.
+    pub(crate) fn wants_stored_alone(&self, site: &Site) -> bool {
+        self.directives.only_if_cached || self.request.method == Method::Head || is_far_range(site, self)
+    }
+
+    /// How the cache is asked.
+    pub(crate) fn options(&self, core: usize) -> LookupOptions {
+        LookupOptions {
+            core,
+            alone: self.alone,
+            pass_uncacheable: true,
+            range: wanted_range(self),
+            directives: *self.directives,
+            ..LookupOptions::default()
+        }
+    }
+
+    /// Where it goes that must not take on a fetch, when nothing stored answers it.
+    pub(crate) fn without_stored(&self) -> WithoutStored {
+        match (self.directives.only_if_cached, self.request.method) {
+            (true, _) => WithoutStored::OnlyIfCached,
+            (false, Method::Head) => WithoutStored::Pass(Reason::Head),
+            (false, _) => WithoutStored::Pass(Reason::RangeAhead),
+        }
+    }
+
+    /// May what is stored answer it, as it is?
+    pub(crate) fn use_of(&self, object: &Object, now: Now) -> UseOfStored {
+        match object.freshness(now, self.directives) {
+            Freshness::Fresh => UseOfStored::Fresh,
+            Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
+                // Who asked for nothing but what is stored causes no request.
+                UseOfStored::Stale { refreshes: while_revalidate && !self.directives.only_if_cached }
+            }
+            _ => UseOfStored::None,
+        }
+    }
+}
+
+/// What becomes of what is stored, for who must not take on a fetch of the whole.
+pub(crate) enum UseOfStored {
+    Fresh,
+    /// It is served all the same; and is it refreshed meanwhile?
+    Stale {
+        refreshes: bool,
+    },
+    None,
+}
+
+/// Where a request goes that must not take on a fetch of the whole.
+#[derive(Clone, Copy)]
+pub(crate) enum WithoutStored {
+    /// RFC 9111 §5.2.1.7.
+    OnlyIfCached,
+    Pass(Reason),
 }
 
 /// Where an answer of the cache leads, whoever decides about the request.
@@ -132,9 +184,9 @@ impl Lead {
                 };
                 (step, CacheVerdict::Miss, "")
             }
-            Answer::HitForMiss(ticket, _) => (Step::Miss(ticket), CacheVerdict::Miss, "hit-for-miss"),
-            Answer::HitForPass(_) => (Step::Pass, CacheVerdict::Pass, "hit-for-pass"),
-            Answer::Uncacheable => (Step::Pass, CacheVerdict::Pass, "hit-for-miss"),
+            Answer::HitForMiss(ticket, _) => (Step::Miss(ticket), CacheVerdict::Miss, Reason::HitForMiss.token()),
+            Answer::HitForPass(_) => (Step::Pass, CacheVerdict::Pass, Reason::HitForPass.token()),
+            Answer::Uncacheable => (Step::Pass, CacheVerdict::Pass, Reason::HitForMiss.token()),
             Answer::Busy(follower) => (Step::Wait(Box::new(Wait::behind(follower))), CacheVerdict::Coalesced, ""),
             Answer::RecentFailure(failure) => (Step::Synth(Synth::failed(&failure)), CacheVerdict::Error, ""),
         };
@@ -142,26 +194,23 @@ impl Lead {
     }
 }
 
-/// For requests that must not take on a fetch of the whole: HEAD fetches no body, only-if-cached nothing at all, and
-/// nobody should wait for the front of a large body in order to get its end. What the origin answers to such a range is
-/// stored as a part.
+/// For requests that must not take on a fetch of the whole. What the origin answers to a range that begins far ahead is stored as a part.
 fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: Now) -> LookupOutcome {
     let found = core.shared.cache.find(question.key, question.request);
     let is_found = found.is_some();
     let mut forwarded = Forwarded::Nothing;
     if let Some(object) = found {
         forwarded = Forwarded::to_confirm(&object, now);
-        match object.freshness(now, question.directives) {
-            Freshness::Fresh => return LookupOutcome::Fresh(object),
-            Freshness::Stale { while_revalidate, requester_allows } if while_revalidate || requester_allows => {
-                // Who asked for nothing but what is stored causes no request.
-                if while_revalidate && !question.directives.only_if_cached {
+        match question.use_of(&object, now) {
+            UseOfStored::Fresh => return LookupOutcome::Fresh(object),
+            UseOfStored::Stale { refreshes } => {
+                if refreshes {
                     refresh_behind(core, site, question, &object, now);
                 }
                 let outcome = Outcome { verdict: CacheVerdict::Stale, ..Outcome::NONE };
                 return LookupOutcome::Step(Step::Hit(object, hit::Why::Stale), outcome);
             }
-            _ => {}
+            UseOfStored::None => {}
         }
     }
     let options =
@@ -171,20 +220,21 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
     {
         return LookupOutcome::Fresh(part);
     }
+    let otherwise = question.without_stored();
     if !is_found && may_recall(core, question) {
-        let otherwise = match (question.directives.only_if_cached, question.request.method) {
-            (true, _) => Otherwise::OnlyIfCached,
-            (false, Method::Head) => Otherwise::Pass("head"),
-            (false, _) => Otherwise::Pass(RANGE_AHEAD),
+        let otherwise = match otherwise {
+            WithoutStored::OnlyIfCached => Otherwise::OnlyIfCached,
+            WithoutStored::Pass(why) => Otherwise::Pass(why.token()),
         };
         return LookupOutcome::Step(recall(question.key, otherwise), Outcome::NONE);
     }
-    if question.directives.only_if_cached {
-        // RFC 9111 §5.2.1.7.
-        return LookupOutcome::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE);
+    match otherwise {
+        WithoutStored::OnlyIfCached => LookupOutcome::Step(Step::Synth(Synth::only_if_cached()), Outcome::NONE),
+        WithoutStored::Pass(why) => {
+            let why = why.token();
+            LookupOutcome::Step(Step::Pass, Outcome { why, forwarded, verdict: CacheVerdict::Pass, ..Outcome::NONE })
+        }
     }
-    let why = if question.request.method == Method::Head { "head" } else { RANGE_AHEAD };
-    LookupOutcome::Step(Step::Pass, Outcome { why, forwarded, verdict: CacheVerdict::Pass, ..Outcome::NONE })
 }
 
 /// May a disk have it? Where there is none this is one look at a field.

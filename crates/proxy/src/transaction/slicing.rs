@@ -14,6 +14,7 @@ use crate::downstream::Downstream;
 use crate::fetch::slice_fetch::{self, SliceSource};
 use crate::limits::SLICES_JUDGED_MAX;
 use crate::policy_steps;
+use crate::reason::Reason;
 use crate::sliced_read::SlicedRead;
 use crate::transaction::deliver::{self, Answer};
 use crate::transaction::hit::Why;
@@ -85,7 +86,7 @@ fn deliver(tx: &mut Transaction, object: Arc<Object>, why: Why, slices: Option<B
         Why::Fresh => tx.outcome.verdict = CacheVerdict::Hit,
         Why::Incomplete => {
             tx.outcome.verdict = CacheVerdict::Miss;
-            tx.outcome.why = "slices-missing";
+            tx.outcome.why = Reason::SlicesMissing.token();
         }
         _ => {}
     }

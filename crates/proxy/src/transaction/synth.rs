@@ -13,6 +13,7 @@ use crate::client_identity::ClientIdentity;
 use crate::error_note::{ErrorNote, RequestId};
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
+use crate::reason::Reason;
 
 /// An answer of ours.
 #[derive(Clone, Debug)]
@@ -365,7 +366,7 @@ impl Synth {
 
     pub(crate) fn only_if_cached() -> Synth {
         let text = "Nothing is stored for this request, and only-if-cached forbids asking the origin.";
-        Synth::open(504, "only-if-cached", CacheVerdict::Synth, text)
+        Synth::open(504, Reason::OnlyIfCached.token(), CacheVerdict::Synth, text)
     }
 
     pub(crate) fn purged(objects_count: usize) -> Synth {

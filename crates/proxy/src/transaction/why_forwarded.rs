@@ -17,9 +17,14 @@ pub(crate) enum Forwarded {
 
 impl Forwarded {
     pub(crate) fn with(ticket: &Ticket, now: Now) -> Forwarded {
-        match ticket.stale() {
+        Forwarded::of(ticket.stale().map(|stale| &**stale), ticket.meets_other_variants(), now)
+    }
+
+    /// With what is stored that may be confirmed; or else, is something stored that Vary selects for others?
+    pub(crate) fn of(stale: Option<&Object>, meets_others: bool, now: Now) -> Forwarded {
+        match stale {
             Some(stale) => Forwarded::to_confirm(stale, now),
-            None if ticket.meets_other_variants() => Forwarded::OtherVariant,
+            None if meets_others => Forwarded::OtherVariant,
             None => Forwarded::Nothing,
         }
     }

@@ -22,6 +22,7 @@ use crate::downstream::Downstream;
 use crate::fetch::begin::{self, Requester};
 use crate::fetch::bereq::{BereqOf, bereq_of, with_xid};
 use crate::field_set::FieldSet;
+use crate::reason::Reason;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, request_records};
 use crate::stored_head::via;
@@ -304,8 +305,8 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     tx.outcome.verdict = outcome.verdict;
     tx.outcome.why = match state.remembered.get() {
         Remembered::Nothing => "",
-        Remembered::HitForMiss => "hit-for-miss",
-        Remembered::HitForPass => "hit-for-pass",
+        Remembered::HitForMiss => Reason::HitForMiss.token(),
+        Remembered::HitForPass => Reason::HitForPass.token(),
     };
     step
 }
