@@ -4,10 +4,11 @@
 //! Reading is open to whoever reaches the address; on loopback TCP a Host that is not loopback's is refused, so that
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
 //! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
-//! and origins stands in `vcl_requests` and `origin_requests`.
+//! and origins stands in `vcl_requests` and `origin_requests`, and what a request would come to in `explain_request`.
 
 mod admin_request;
 pub mod exchange_figures;
+mod explain_request;
 #[cfg(test)]
 mod metric_askers;
 mod metric_definition;
@@ -208,6 +209,11 @@ where
             act.await.map_err(io::Error::other)?.into_answer(body.head_only)
         }
         Answer::Origin { request, head_only } => request.act(&admin.proxy).into_answer(head_only),
+        Answer::Explain { request, head_only } => {
+            let proxy = admin.proxy.clone();
+            let act = tokio::task::spawn_blocking(move || request.act(&proxy));
+            act.await.map_err(io::Error::other)?.into_answer(head_only)
+        }
         answer => answer,
     };
     let bytes = answer.bytes(|| admin.observe(), |ms| admin.proxy.advance_clock(ms));

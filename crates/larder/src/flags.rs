@@ -11,6 +11,7 @@ use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, Or
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::config::presets;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
+use crate::explain_command::ExplainUrlFlags;
 use crate::import::ImportFlags;
 use crate::init_flags::InitFlags;
 use crate::limits;
@@ -43,6 +44,9 @@ pub enum Command {
     /// Check a config or a VCL file without using it; report every mistake with its place
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckFlags),
+    /// Ask the running larder what it would do with a request: which route and key, what is stored, and why it is no hit
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainUrlFlags),
     /// Show what may stand in a larder.toml, and what holds
     Config {
         #[command(subcommand)]
@@ -72,6 +76,7 @@ Examples:
   larder serve --origin http://127.0.0.1:3000     accelerate what answers on port 3000
   larder demo                                     see it work in ten seconds
   larder check larder.toml                        find mistakes before a reload does
+  larder explain http://www.example.org/          why is this not served from the cache?
   larder bench -c 50 -t 10 http://127.0.0.1:8080/ load it, and check every answer
   larder varnishd -?                              take the place of varnishd, with its command line
 
@@ -125,6 +130,18 @@ machine where nobody listens. On another machine, such as one that builds, --fil
 
 Exit codes: 0 all files are good, perhaps with warnings; 1 one is not; 2 wrong flags; 3 the files are good, but `larder serve` would not
 start here.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  larder explain http://www.example.org/shop/ --config larder.toml
+  larder explain http://www.example.org/ -H 'Cookie: session=x' -H 'Accept-Encoding: gzip' --admin unix:/run/larder-admin.sock
+  larder explain https://www.example.org/ --as-if now+1h --config larder.toml        will it still be fresh then?
+  larder explain http://www.example.org/ --json --config larder.toml | jq '.reasons[].word'
+
+It asks the larder that runs, over its admin address, which takes the token of [admin] or its UNIX socket. Nothing is done of the request: no
+origin is asked, nothing is counted, stored or dropped. docs/explain.md says what each line means.
+
+Exit codes: 0 explained; 1 refused, or no larder answers; 2 wrong flags.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:

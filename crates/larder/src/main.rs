@@ -6,6 +6,7 @@ mod acme_plan;
 mod acme_service;
 mod addresses;
 mod admin;
+mod admin_client;
 mod authority_files;
 mod bounded_file;
 mod check;
@@ -16,6 +17,8 @@ mod core_dumps;
 mod demo;
 mod edge_report;
 mod expiry_watch;
+mod explain_command;
+mod explain_text;
 mod fit_connections;
 mod flag_settings;
 mod flags;
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Config { command } => config_command::config(&command),
+        flags::Command::Explain(flags) => explain_command::explain(&flags),
         flags::Command::Init(flags) => init::init(&flags),
         flags::Command::Import(flags) => import::import(&flags),
         flags::Command::Bench(flags) => load_tool::bench(&flags),

@@ -15,9 +15,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::admin_client::RemoteFlags;
 use crate::vcl_command::vcl_explain::{ExplainFlags, explain};
 use crate::vcl_command::vcl_fmt::{FmtFlags, fmt};
-use crate::vcl_command::vcl_remote::{BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags, RemoteFlags};
+use crate::vcl_command::vcl_remote::{BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags};
 use crate::vcl_command::vcl_test::{TestFlags, test};
 
 #[derive(Clone, Debug, Subcommand)]

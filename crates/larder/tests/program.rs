@@ -58,6 +58,8 @@ mod dry_run_and_real;
 mod esi_inputs;
 #[path = "program/esi_rounds.rs"]
 mod esi_rounds;
+#[path = "program/explained_requests.rs"]
+mod explained_requests;
 #[path = "program/explained_words.rs"]
 mod explained_words;
 #[path = "program/fake_http2.rs"]

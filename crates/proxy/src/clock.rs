@@ -58,7 +58,7 @@ pub struct Clock {
     wall_ahead_us: u64,
     /// All bits where time goes by, none where it stands still: an `and` costs a hit less than a question.
     running: u64,
-    /// What the clock shows where it stands.
+    /// What the clock shows where it stands, or how far it goes ahead.
     stood_ms: u64,
 }
 
@@ -73,6 +73,11 @@ impl Clock {
             running: u64::MAX,
             stood_ms: 0,
         }
+    }
+
+    /// One that goes ahead by so much: what will be then?
+    pub(crate) fn ahead(ms: u64) -> Clock {
+        Clock { stood_ms: ms, ..Clock::read() }
     }
 
     /// One that shows the same at every moment: a dry run must not depend on how fast the machine is.

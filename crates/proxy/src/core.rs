@@ -159,6 +159,8 @@ pub(crate) struct Core {
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     /// Somebody looks at everything that programs do: a dry run.
     pub(crate) watch: Option<Rc<Watch>>,
+    /// It explains what would be: what others see of what a request has done, it does not do.
+    pub(crate) only_looks: bool,
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
     pub(crate) clock: Cell<Clock>,
@@ -200,6 +202,7 @@ impl Core {
             log: RefCell::new(LogBuffer::default()),
             records: shared.records.clone(),
             watch: None,
+            only_looks: false,
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
             site: RefCell::new(site),
@@ -217,6 +220,12 @@ impl Core {
     pub(crate) fn watched(shared: Arc<Shared>, watch: Rc<Watch>, clock: Clock) -> Core {
         let (clock, xids) = (Cell::new(clock), Cell::new(Xids::apart()));
         Core { watch: Some(watch), clock, xids, ..Core::new(0, shared) }
+    }
+
+    /// One that explains what would be, at this clock. What it counts nobody sees.
+    pub(crate) fn that_only_looks(shared: Arc<Shared>, clock: Clock) -> Core {
+        let (counters, edges, clock) = (Arc::default(), Arc::default(), Cell::new(clock));
+        Core { counters, edges, clock, only_looks: true, records: None, ..Core::new(0, shared) }
     }
 
     /// Does anybody hear what programs do? Then nothing is shortened.

@@ -71,7 +71,7 @@ pub(crate) fn open<S: RequestSource>(
 
 /// Who asks a server, and what the words of the route say of that.
 #[inline]
-fn ruled(
+pub(crate) fn ruled(
     core: &Core,
     site: &Site,
     asker: &Asker<'_>,
@@ -94,7 +94,7 @@ fn ruled(
 }
 
 /// Does a program decide what becomes of it? Not where the route itself does.
-fn is_program_s(site: &Site, ruling: &RouteVerdict) -> bool {
+pub(crate) fn is_program_s(site: &Site, ruling: &RouteVerdict) -> bool {
     let target = ruling.route.map(|route| site.routes.at(route).target);
     let is_answered = match ruling.first {
         Some(FirstWord::Answer(_)) => !ruling.is_settled,

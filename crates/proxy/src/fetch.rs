@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cache::{Charge, Departure};
 use message::{FieldName, FieldsView, Method, Request, RequestHead, ResponseHead, TargetForm};
-use rules::{Grant, StoreDefaults, VarySpec};
+use rules::{StoreDefaults, VarySpec};
 use wire::{RequestBody, ResponseBody};
 
 use crate::client_identity::ClientIdentity;
@@ -243,10 +243,7 @@ impl Fetch {
     }
 
     pub(crate) fn store_defaults(&self) -> StoreDefaults {
-        let mut defaults = store_defaults(&self.site);
-        if let Some(rules) = self.site.rules_of(self.routed) {
-            defaults.grant = rules.caching.grant.clone();
-        }
+        let mut defaults = store_defaults_of(&self.site, self.routed);
         if self.is_forwarded() {
             // We work for those who ask here, not for whom they ask.
             defaults.is_surrogate = false;
@@ -255,8 +252,8 @@ impl Fetch {
     }
 }
 
-/// What the operator decided about storing, in the words of `rules`.
-pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
+/// What the operator decided about storing what comes by a route, in the words of `rules`.
+pub(crate) fn store_defaults_of(site: &Site, routed: Routed) -> StoreDefaults {
     let policy = &site.settings.policy;
     StoreDefaults {
         heuristic_percent: u64::from(policy.heuristic_percent),
@@ -266,6 +263,6 @@ pub(crate) fn store_defaults(site: &Site) -> StoreDefaults {
         share_by_max_age: policy.share_by_max_age,
         is_surrogate: true,
         surrogate_device: Some(site.settings.server_name.clone()),
-        grant: Grant::default(),
+        grant: site.rules_of(routed).map(|rules| rules.caching.grant.clone()).unwrap_or_default(),
     }
 }

@@ -8,6 +8,7 @@ use message::{FieldName, FieldsView, Method, Request, Scheme, Status};
 use wire::limits::HeadLimits;
 use wire::{Persistence, ReceivedRequest, RequestBody, read_request, whole_answer};
 
+use super::explain_request::ExplainRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
@@ -50,6 +51,11 @@ pub enum Answer {
     /// The same about origins.
     Origin {
         request: OriginRequest,
+        head_only: bool,
+    },
+    /// What a request would come to.
+    Explain {
+        request: ExplainRequest,
         head_only: bool,
     },
     Json {
@@ -116,6 +122,13 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match ExplainRequest::of(request) {
+        // It tells what is stored, and of what names.
+        Ok(_) if !may_change(&request.fields, door, rights) => return needs_rights_to_explain(),
+        Ok(request) => return Answer::Explain { request, head_only },
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     let reads = matches!(request.method, Method::Get | Method::Head);
     let page = match request.path {
         b"/" => Page::Dashboard,
@@ -124,7 +137,12 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/debug" => Page::Debug,
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "this path takes POST"),
-        _ => return Answer::refusal(404, "there are /, /status, /metrics, /origins, /vcl, /backends and /bans"),
+        _ => {
+            return Answer::refusal(
+                404,
+                "there are /, /status, /metrics, /origins, /vcl, /backends, /bans and /explain",
+            );
+        }
     };
     match reads {
         true => Answer::Page { page, head_only },
@@ -136,6 +154,13 @@ fn needs_rights() -> Answer {
     Answer::refusal(
         403,
         "to change anything, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
+    )
+}
+
+fn needs_rights_to_explain() -> Answer {
+    Answer::refusal(
+        403,
+        "what is explained tells what is stored: send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
     )
 }
 
@@ -237,7 +262,9 @@ impl Answer {
             }
             Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
             Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
-            Answer::Vcl { .. } | Answer::Origin { .. } => unreachable!("it is done before it is answered"),
+            Answer::Vcl { .. } | Answer::Origin { .. } | Answer::Explain { .. } => {
+                unreachable!("it is done before it is answered")
+            }
         };
         let mut fields = vec![
             ("Content-Type", content_type),
@@ -373,6 +400,23 @@ mod tests {
         assert_eq!(asked(drain, token, near), Ok(true));
         assert_eq!(asked(drain, "", Door::Unix), Ok(true));
         assert_eq!(asked("POST /origins/shop", token, near), Err(400));
+    }
+
+    #[test]
+    fn who_may_change_things_may_have_them_explained() {
+        let rights = Rights { token: Some("0123456789abcdef".to_owned()), debug: true, ..Rights::default() };
+        let asked = |fields: &str, door: Door| {
+            let head = format!("GET /explain?url=http://a.test/ HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+            match ask(&head, door, &rights) {
+                Answer::Explain { .. } => 200,
+                Answer::Refusal { status, .. } => status,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(asked("", tcp(LOOPBACK)), 403);
+        assert_eq!(asked("Authorization: Bearer 0123456789abcdeX\r\n", tcp(LOOPBACK)), 403);
+        assert_eq!(asked("Authorization: Bearer 0123456789abcdef\r\n", tcp(LOOPBACK)), 200);
+        assert_eq!(asked("", Door::Unix), 200);
     }
 
     #[test]

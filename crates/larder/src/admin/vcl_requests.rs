@@ -222,12 +222,25 @@ pub fn probe_json(probe: &ProbeStatus) -> Value {
 
 /// The value of a key in a query, with `%XX` and `+` read.
 pub fn query_value(query: Option<&[u8]>, key: &str) -> Option<String> {
-    let pair = query?.split(|b| *b == b'&').find_map(|pair| {
+    decoded(written_values(query, key).next()?)
+}
+
+/// All values of a key, in order. `None`: one of them cannot be read.
+pub fn query_values(query: Option<&[u8]>, key: &str) -> Option<Vec<String>> {
+    written_values(query, key).map(decoded).collect()
+}
+
+fn written_values<'a>(query: Option<&'a [u8]>, key: &str) -> impl Iterator<Item = &'a [u8]> {
+    let pairs = query.unwrap_or_default().split(|b| *b == b'&');
+    pairs.filter_map(move |pair| {
         let at = pair.iter().position(|b| *b == b'=')?;
         (&pair[..at] == key.as_bytes()).then(|| &pair[at + 1..])
-    })?;
-    let mut value = Vec::with_capacity(pair.len());
-    let mut rest = pair;
+    })
+}
+
+fn decoded(written: &[u8]) -> Option<String> {
+    let mut value = Vec::with_capacity(written.len());
+    let mut rest = written;
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
         match byte {

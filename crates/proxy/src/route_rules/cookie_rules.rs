@@ -70,6 +70,11 @@ impl CookieRules {
         if is_cut { CookieVerdict::Cut } else { CookieVerdict::AsTheyAre }
     }
 
+    /// The names of those for which a request goes past the store.
+    pub(crate) fn bypassing<'a>(&self, fields: FieldsView<'a>) -> Vec<&'a [u8]> {
+        names(fields).into_iter().filter(|name| NamePattern::any(&self.bypass, name)).collect()
+    }
+
     fn cuts(&self, name: &[u8], read: CookieUse) -> bool {
         NamePattern::any(&self.stripped, name)
             || read.is_stored && self.kept.as_ref().is_some_and(|kept| !NamePattern::any(kept, name))
@@ -94,6 +99,11 @@ fn crumbs<'a>(fields: FieldsView<'a>) -> impl Iterator<Item = &'a [u8]> {
 
 fn name_of(crumb: &[u8]) -> &[u8] {
     crumb.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii()
+}
+
+/// The names of a request's cookies.
+pub(crate) fn names(fields: FieldsView<'_>) -> Vec<&[u8]> {
+    crumbs(fields).map(name_of).collect()
 }
 
 /// The value of a cookie, if the request has it.

@@ -275,7 +275,7 @@ fn refusal(
     source: &TemplateSource<'_>,
 ) -> Option<Synth> {
     let now_us = core.clock().at(asked.moment).mono_ms.saturating_mul(1_000);
-    for limit in rules.rate_limits.iter().filter(|_| asked.page.is_none()) {
+    for limit in rules.rate_limits.iter().filter(|_| asked.page.is_none() && !core.only_looks) {
         let Some(who) = whom_it_counts_for(limit.by.as_ref(), source, asked.client.ip) else { continue };
         let who = core.shared.cache.key([&b"rate"[..], limit.zone.as_bytes(), &who]).bits();
         if let Err(wait_us) = core.shared.rates.take(who, limit.rate, now_us) {

@@ -238,7 +238,7 @@ fn find_stored(core: &Rc<Core>, site: &Arc<Site>, question: &Question<'_>, now: 
 }
 
 /// May a disk have it? Where there is none this is one look at a field.
-fn may_recall(core: &Core, question: &Question<'_>) -> bool {
+pub(crate) fn may_recall(core: &Core, question: &Question<'_>) -> bool {
     !question.has_recalled && core.shared.cache.may_recall(question.key)
 }
 

@@ -90,6 +90,14 @@ impl Synth {
         Some(ErrorNote { id, detail: is_failure.then(|| Arc::clone(detail)) })
     }
 
+    /// What it says to operators, or to everybody; empty where it is a page of its own.
+    pub(crate) fn sentence(&self) -> &str {
+        match &self.text {
+            Text::Detail(text) | Text::Sentence(text) => text,
+            Text::Exact(_) | Text::Page { .. } | Text::StubStatus => "",
+        }
+    }
+
     /// What a program asked for by `synth(…)`.
     pub(crate) fn asked(status: u16, reason: Option<Box<[u8]>>) -> Synth {
         Synth { reason, ..Synth::new(status, "policy", CacheVerdict::Synth, "") }

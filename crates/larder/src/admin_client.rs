@@ -1,0 +1,175 @@
+//! Asks the larder that runs, through its admin address, for the commands that are about it.
+//!
+//! What may be done, and what comes of it, is decided there; here it is asked for and shown.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use proxy::settings::ListenAddress;
+use serde_json::Value;
+
+use crate::addresses::{AdminAddress, parse_listen, show_listen};
+use crate::bounded_file;
+use crate::config;
+use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_PATIENCE};
+use crate::plan::{ADMIN_DEFAULT, AdminPlan};
+use crate::say::say;
+
+/// Which larder is meant.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteFlags {
+    /// The admin address of the running larder, IP:PORT or unix:PATH [default: that of --config, or 127.0.0.1:9180]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    pub admin: Option<ListenAddress>,
+
+    /// Read the admin address and the token from this larder.toml
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// A file with the token of [admin]; over a UNIX socket none is needed
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One request, and its answer on standard output.
+pub fn ask(
+    remote: &RemoteFlags,
+    method: &str,
+    target: &str,
+    body: &[u8],
+    show: impl FnOnce(&Value) -> String,
+) -> ExitCode {
+    let (status, answer) = match exchange(remote, method, target, body) {
+        Ok(answered) => answered,
+        Err(why) => return failed(&why),
+    };
+    let parsed: Value = serde_json::from_slice(&answer).unwrap_or(Value::Null);
+    // A closed pipe must not end this with a panic; the exit code still tells.
+    let mut out = std::io::stdout();
+    if remote.json {
+        let _ = out.write_all(&answer);
+    } else if status == 200 {
+        let _ = out.write_all(show(&parsed).as_bytes());
+    } else {
+        let sentence = parsed["error"].as_str().map(str::to_owned);
+        return failed(&sentence.unwrap_or_else(|| String::from_utf8_lossy(&answer).into_owned()));
+    }
+    if status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+pub fn failed(sentence: &str) -> ExitCode {
+    say!("error: {}", sentence.trim_end());
+    ExitCode::FAILURE
+}
+
+/// Status and body.
+fn exchange(remote: &RemoteFlags, method: &str, target: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
+    let (address, token) = whom(remote)?;
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let request = [head.as_bytes(), body].concat();
+    let answer = converse(&address, &request).map_err(|e| {
+        format!("the admin address {} does not answer: {e} (--admin names another)", show_listen(&address))
+    })?;
+    parse(&answer).ok_or_else(|| {
+        format!("what answers on {} is not larder's admin address (--admin names another)", show_listen(&address))
+    })
+}
+
+fn converse(address: &ListenAddress, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    fn talk(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Vec<u8>> {
+        stream.write_all(request)?;
+        let mut answer = Vec::new();
+        stream.take(ADMIN_ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+        Ok(answer)
+    }
+    match address {
+        ListenAddress::Tcp(address) => {
+            let stream = TcpStream::connect_timeout(address, ADMIN_PATIENCE)?;
+            stream.set_read_timeout(Some(ADMIN_PATIENCE))?;
+            talk(stream, request)
+        }
+        ListenAddress::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(ADMIN_PATIENCE))?;
+            talk(stream, request)
+        }
+    }
+}
+
+/// `HTTP/1.1 200 …`, fields, an empty line, the body to the end.
+fn parse(answer: &[u8]) -> Option<(u16, Vec<u8>)> {
+    let end = answer.windows(4).position(|end| end == b"\r\n\r\n")?;
+    let status = answer.strip_prefix(b"HTTP/1.1 ")?.get(..3)?;
+    let status = std::str::from_utf8(status).ok()?.parse().ok()?;
+    Some((status, answer[end + 4..].to_vec()))
+}
+
+/// The address, and the token if there is one.
+fn whom(remote: &RemoteFlags) -> Result<(ListenAddress, Option<String>), String> {
+    let plan = match &remote.config {
+        None => AdminPlan {
+            address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
+            asked_for: false,
+            token: None,
+            token_file: None,
+        },
+        Some(path) => config::load(path).map_err(|error| error.show(false))?.admin,
+    };
+    let token = match &remote.token_file {
+        None => plan.token,
+        Some(path) => Some(read_token(path)?),
+    };
+    match (remote.admin.clone(), plan.address) {
+        (Some(address), _) | (None, AdminAddress::At(address)) => Ok((address, token)),
+        (None, AdminAddress::Off) => Err("[admin] address is \"off\" in the config: give --admin ADDRESS".to_owned()),
+    }
+}
+
+fn read_token(path: &Path) -> Result<String, String> {
+    let text = bounded_file::read_text(path, limits::TOKEN_FILE_BYTES_MAX)
+        .map_err(|why| format!("{}: {why}", path.display()))?;
+    let token = text.trim();
+    match !token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()) {
+        true => Ok(token.to_owned()),
+        false => Err(format!("{}: a token is one line of printable characters", path.display())),
+    }
+}
+
+/// For a path segment or a value in a query.
+pub fn encoded(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~/".contains(&b);
+    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_and_others_are_not() {
+        let check = |answer: &str, expect: Option<(u16, &str)>| {
+            let expect = expect.map(|(status, body)| (status, body.as_bytes().to_vec()));
+            assert_eq!(parse(answer.as_bytes()), expect, "{answer:?}");
+        };
+        check("HTTP/1.1 409 Conflict\r\nA: b\r\n\r\n{}\n", Some((409, "{}\n")));
+        check("HTTP/1.1 200 OK\r\nA: b\r\n", None);
+        check("SSH-2.0\r\n\r\n", None);
+    }
+
+    #[test]
+    fn names_are_written_so_that_they_stay_one_segment() {
+        assert_eq!(encoded("/etc/a b?.vcl"), "/etc/a%20b%3F.vcl");
+    }
+}

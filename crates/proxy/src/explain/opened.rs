@@ -1,0 +1,210 @@
+//! The first half: who asks, the route, its words, the policy. The same functions in the same order as `exchange_opening.rs`.
+
+use std::sync::Arc;
+
+use message::{Field, FieldName, FieldsView, Request, Scheme};
+use rules::credentials;
+use wire::{ReceivedRequest, Refusal, read_request, refusals};
+
+use crate::asker::Asker;
+use crate::clock::{Clock, Moment};
+use crate::core::{Core, Shared};
+use crate::counted_routes;
+use crate::exchange_opening::{is_program_s, ruled};
+use crate::explain::looked_up;
+use crate::explain::{ExplainQuestion, ExplainedRoute, Explanation, WouldBe};
+use crate::field_set::FieldSet;
+use crate::peer::Peer;
+use crate::policy::{self, WhyPassed};
+use crate::reason::Reason;
+use crate::receive::{self, OfScripts, Received, Verdict};
+use crate::route_rules::cookie_rules;
+use crate::route_table::RouteAt;
+use crate::settings::{ListenMode, RouteTarget};
+use crate::site::{Routed, Site};
+use crate::transaction::admit::Unverified;
+use crate::transaction::lookup::Question;
+use crate::transaction::synth::Synth;
+
+const BY_PROGRAM: &str =
+    "the VCL says what is looked up, and under which key: `larder vcl explain` shows what it does with a request";
+const LIMITED: &str = "the route limits how many requests may come; explaining counts none";
+const BY_PASSWORD: &str = "name and password are verified first; what is said here holds if they are right";
+const BY_SERVICE: &str = "a service is asked first whether the client may come in (auth_request); what is said here holds if it may, and says nothing of fields";
+const BY_COUNT: &str =
+    "it is counted first how many requests are under way (connection_limit); what is said here holds if it may come";
+const OF_SCRIPTS: &str = "this is said of what the application answers; a file beneath the root comes first";
+
+pub(super) fn explain(shared: Arc<Shared>, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
+    let core = Core::that_only_looks(shared, Clock::ahead(question.ahead_ms));
+    let site = core.site();
+    let mut spans = Vec::new();
+    let received = read_request(&question.head, &mut spans, &site.settings.limits.request_head, question.scheme)?;
+    // All of it is there: a head without an end has a line that does not end.
+    let mut received = received.ok_or(refusals::LINE_END_INVALID)?;
+    let asker = Asker { peer: Peer::of((question.client, 0).into()), mode: mode_of(&site, question.scheme), tls: None };
+    let fields_at_origin = receive::fields_at_origin(&site, &asker, &received.request);
+    receive::at_origin(&mut received.request, fields_at_origin.as_ref());
+    let mut room = core.room_to_rewrite();
+    let (mut seen, client, ruling) = ruled(&core, &site, &asker, (&mut received, Moment::now()), &mut room);
+    let came = received.request.clone();
+    if room.rewritten().is_some_and(|rewritten| rewritten.put_into(&mut received.request)) {
+        seen = FieldSet::of(received.request.fields);
+    }
+    let mut explained = Explanation::new(WouldBe::Miss, core.now().wall_ms);
+    note_route(&site, ruling.route, &mut explained);
+    match site.vcl.as_ref().filter(|_| is_program_s(&site, &ruling)) {
+        Some(program) => {
+            explained.would_be = WouldBe::Program(program.name.to_string());
+            explained.notes.push(BY_PROGRAM.to_owned());
+        }
+        None => {
+            let found = receive::judge(&core, &site, &received, (seen, client), ruling);
+            let asked = ExplainedRequest { core: &core, site: &site, received: &received, came: &came };
+            asked.explain(&found, &found.verdict, &mut explained);
+        }
+    }
+    Ok(explained)
+}
+
+/// What is asked where a request of this scheme comes: of a listener that only leads to https:// where there is no other.
+fn mode_of(site: &Site, scheme: Scheme) -> ListenMode {
+    let listeners = &site.settings.listeners;
+    let serving = listeners.iter().filter(|listener| listener.mode != ListenMode::Forward);
+    let mut modes = serving.filter(|listener| listener.tls.is_some() == (scheme == Scheme::Https)).map(|it| it.mode);
+    match modes.next() {
+        Some(redirect @ ListenMode::Redirect { .. }) if modes.all(|mode| mode != ListenMode::Accelerate) => redirect,
+        _ => ListenMode::Accelerate,
+    }
+}
+
+fn note_route(site: &Site, route: Option<RouteAt>, explained: &mut Explanation) {
+    let Some(at) = route else { return };
+    let (route, settings) = (site.routes.at(at), &site.settings);
+    let target = match route.target {
+        RouteTarget::Origin(origin) => format!("origin {}", settings.origins[origin].name),
+        RouteTarget::Root(root) => format!("root {}", settings.roots[root].directory.display()),
+        RouteTarget::StatusPage(_) => "a status page".to_owned(),
+        RouteTarget::Memcached(_) => "memcached".to_owned(),
+        RouteTarget::Itself => "the route itself".to_owned(),
+        RouteTarget::Closed => "nobody: the route is closed".to_owned(),
+    };
+    explained.route = Some(ExplainedRoute { name: counted_routes::name_of(route), target });
+    if !route.rules.rate_limits.is_empty() || !route.rules.connection_limits.is_empty() {
+        explained.notes.push(LIMITED.to_owned());
+    }
+}
+
+/// A request on a core that only looks.
+pub(super) struct ExplainedRequest<'a, 'r> {
+    pub core: &'a Core,
+    pub site: &'a Site,
+    /// As its route leaves it.
+    pub received: &'a ReceivedRequest<'r>,
+    /// As it came.
+    pub came: &'a Request<'a>,
+}
+
+impl ExplainedRequest<'_, '_> {
+    fn explain(&self, found: &Received, verdict: &Verdict, explained: &mut Explanation) {
+        explained.would_be = match verdict {
+            Verdict::Lookup(key) => return self.look_up(*key, found, explained),
+            Verdict::Scripts(_, of) => {
+                explained.notes.push(OF_SCRIPTS.to_owned());
+                match of {
+                    OfScripts::Lookup(key) => return self.look_up(*key, found, explained),
+                    OfScripts::Pass(why) => self.passed(found.routed, *why, explained),
+                }
+            }
+            Verdict::Pass(why) => self.passed(found.routed, *why, explained),
+            Verdict::Admit(unverified) => {
+                explained.notes.push(who_admits(self.site, found.routed, unverified).to_owned());
+                return self.explain(found, &unverified.then, explained);
+            }
+            Verdict::Files(_) => WouldBe::File,
+            Verdict::Memcached(_) => WouldBe::Memcached,
+            Verdict::Pipe => WouldBe::Tunnel,
+            Verdict::Purge => WouldBe::Purge,
+            Verdict::Synth(synth) => answered(synth),
+            // That was asked before.
+            Verdict::Program => WouldBe::Program(String::new()),
+        };
+    }
+
+    fn look_up(&self, key: cache::Key, found: &Received, explained: &mut Explanation) {
+        let request = &self.received.request;
+        let directives = policy::directives(&self.site.settings.policy, request, found.seen);
+        let (seen, routed, directives) = (found.seen, found.routed, &directives);
+        let question = Question { key, request, seen, directives, routed, alone: false, has_recalled: false };
+        looked_up::explain(self, &question, explained);
+    }
+
+    fn passed(&self, routed: Routed, why: WhyPassed, explained: &mut Explanation) -> WouldBe {
+        let about = match why {
+            WhyPassed::Cookie => {
+                let rules = self.site.rules_of(routed);
+                let bypassing = rules.map(|rules| rules.cookies.bypassing(self.came.fields)).unwrap_or_default();
+                if bypassing.is_empty() { who_it_names(self.came.fields) } else { Some(shown(bypassing)) }
+            }
+            WhyPassed::Credentials => who_it_names(self.came.fields),
+            WhyPassed::Method => Some(String::from_utf8_lossy(self.came.method_text).into_owned()),
+            WhyPassed::Body | WhyPassed::NoHost | WhyPassed::Route => None,
+        };
+        explained.because(why.reason(), about);
+        WouldBe::Pass
+    }
+
+    /// The URL under which it is looked up.
+    pub(super) fn key_text(&self) -> String {
+        let request = &self.received.request;
+        let mut url = format!("{}://", request.scheme.text()).into_bytes();
+        request.authority.write_to(&mut url);
+        url.extend_from_slice(request.path);
+        if let Some(query) = request.query {
+            url.push(b'?');
+            url.extend_from_slice(query);
+        }
+        String::from_utf8_lossy(&url).into_owned()
+    }
+}
+
+fn who_admits(site: &Site, routed: Routed, unverified: &Unverified) -> &'static str {
+    match unverified.credentials {
+        Some(_) => BY_PASSWORD,
+        None if site.asks_service(routed) => BY_SERVICE,
+        None => BY_COUNT,
+    }
+}
+
+pub(super) fn answered(synth: &Synth) -> WouldBe {
+    WouldBe::Answered { status: synth.status, token: synth.token, text: synth.sentence().to_owned() }
+}
+
+/// The names of the fields of a request that say who asks, and of its cookies.
+pub(super) fn who_it_names(fields: FieldsView<'_>) -> Option<String> {
+    let text = |field: &Field<'_>| String::from_utf8_lossy(field.name_text).into_owned();
+    let mut names: Vec<String> = Vec::new();
+    for field in fields.iter().filter(credentials::is_credential) {
+        let name = match field.name {
+            FieldName::Cookie => format!("Cookie ({})", shown(cookie_rules::names(fields))),
+            _ => text(&field),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn shown(names: Vec<&[u8]>) -> String {
+    let names: Vec<_> = names.into_iter().map(String::from_utf8_lossy).collect();
+    names.join(", ")
+}
+
+/// A reason beside what it is about.
+pub(super) fn of_whom(reason: Reason, fields: FieldsView<'_>) -> Option<String> {
+    match reason {
+        Reason::Cookie | Reason::Authorization | Reason::Credentials => who_it_names(fields),
+        _ => None,
+    }
+}
