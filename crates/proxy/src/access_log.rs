@@ -3,50 +3,16 @@
 //! What the last step of the story (`transaction/log.rs`) writes. It runs for every hit; how texts are written quickly is
 //! `log_texts`. Whatever a client sent stays on its one line and inside its quotes. It does not know who writes the lines, or where to.
 
-use std::net::IpAddr;
-
 use message::{Version, write_address, write_decimal};
 
 use crate::error_note::ErrorNote;
+use crate::events::exchange_event::ExchangeEvent;
 use crate::limits;
 pub use crate::log_texts::DateCache;
 use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word};
-use crate::policy_columns::{Life, LoggedTexts, write_combined_columns, write_json_columns};
+use crate::policy_columns::{write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
 use crate::tls_columns::{write_combined_tls, write_json_tls};
-use crate::tls_facts::TlsFacts;
-
-/// What the log says of one answer.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    pub wall_ms: u64,
-    /// The client's address; one on a UNIX socket has loopback's.
-    pub client: IpAddr,
-    /// The name of who has shown a password, to the forward proxy or to a route, or of whom a route's service has said who it is.
-    pub user: Option<&'a [u8]>,
-    /// Empty when no request line could be read.
-    pub method: &'a [u8],
-    pub path: &'a [u8],
-    pub query: Option<&'a [u8]>,
-    pub version: Version,
-    pub host: Option<&'a [u8]>,
-    pub referer: Option<&'a [u8]>,
-    pub user_agent: Option<&'a [u8]>,
-    pub status: u16,
-    /// Bytes of the body that went out.
-    pub body_bytes: u64,
-    pub verdict: CacheVerdict,
-    pub micros: u64,
-    /// The token of a refusal, a failure or a reason not to store; empty when there is nothing to say.
-    pub why: &'static str,
-    /// The number of an error of ours, and what a stranger is not told of it.
-    pub error: Option<&'a ErrorNote>,
-    /// Where it came by TLS of ours.
-    pub tls: Option<&'a TlsFacts>,
-    /// Under a program: how long what was fetched for this lives, and what the program logged.
-    pub life: Option<&'a Life>,
-    pub logged: Option<&'a LoggedTexts>,
-}
 
 /// How an answer came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,22 +77,22 @@ impl CacheVerdict {
     }
 }
 
-/// Appends the record's line, line feed included.
+/// Appends the event's line, line feed included.
 #[inline]
-pub fn write_record(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache, format: LogFormat) {
+pub fn write_line(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, dates: &DateCache, format: LogFormat) {
     match format {
-        LogFormat::Combined => write_combined(out, record, dates),
-        LogFormat::Json => write_json(out, record, dates),
+        LogFormat::Combined => write_combined(out, event, dates),
+        LogFormat::Json => write_json(out, event, dates),
     }
 }
 
 /// `client - user [date] "METHOD target HTTP/x" status bytes "referer" "user agent" verdict micros why`, and what
 /// `tls_columns` and `policy_columns` add.
 /// Nothing to say is `-`; times are UTC.
-pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
-    write_address(out, record.client);
-    let date = dates.of(record.wall_ms).combined;
-    match record.user {
+pub fn write_combined(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, dates: &DateCache) {
+    write_address(out, event.client);
+    let date = dates.of(event.wall_ms).combined;
+    match event.user {
         None => out.extend_from_slice(&date),
         Some(user) => {
             out.extend_from_slice(&date[..NO_USER.len() - 1]);
@@ -134,85 +100,85 @@ pub fn write_combined(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache)
             out.extend_from_slice(&date[NO_USER.len()..]);
         }
     }
-    if record.method.is_empty() {
+    if event.method.is_empty() {
         out.push(b'-');
     } else {
-        escape_combined(out, record.method, limits::LOG_METHOD_BYTES_MAX);
+        escape_combined(out, event.method, limits::LOG_METHOD_BYTES_MAX);
         out.push(b' ');
-        write_target(out, record, escape_combined);
-        out.extend_from_slice(match record.version {
+        write_target(out, event, escape_combined);
+        out.extend_from_slice(match event.version {
             Version::Http10 => b" HTTP/1.0",
             Version::Http11 => b" HTTP/1.1",
             Version::Http2 => b" HTTP/2.0",
         });
     }
     out.extend_from_slice(b"\" ");
-    write_decimal(out, u64::from(record.status));
+    write_decimal(out, u64::from(event.status));
     out.push(b' ');
-    write_decimal(out, record.body_bytes);
+    write_decimal(out, event.body_bytes);
     out.extend_from_slice(b" \"");
-    escape_combined(out, or_dash(record.referer), limits::LOG_FIELD_BYTES_MAX);
+    escape_combined(out, or_dash(event.referer), limits::LOG_FIELD_BYTES_MAX);
     out.extend_from_slice(b"\" \"");
-    escape_combined(out, or_dash(record.user_agent), limits::LOG_FIELD_BYTES_MAX);
+    escape_combined(out, or_dash(event.user_agent), limits::LOG_FIELD_BYTES_MAX);
     out.extend_from_slice(b"\" ");
-    out.extend_from_slice(record.verdict.token().as_bytes());
+    out.extend_from_slice(event.verdict.token().as_bytes());
     out.push(b' ');
-    write_decimal(out, record.micros);
+    write_decimal(out, event.micros);
     out.push(b' ');
-    out.extend_from_slice(if record.why.is_empty() { b"-" } else { record.why.as_bytes() });
-    if let Some(error) = record.error {
+    out.extend_from_slice(if event.why.is_empty() { b"-" } else { event.why.as_bytes() });
+    if let Some(error) = event.error {
         write_error(out, error, [" id=", "", " detail=\""], escape_combined);
     }
-    if let Some(facts) = record.tls {
+    if let Some(facts) = event.tls {
         write_combined_tls(out, facts);
     }
-    if record.life.is_some() || record.logged.is_some() {
-        write_combined_columns(out, record.life, record.logged);
+    if event.life.is_some() || event.logged.is_some() {
+        write_combined_columns(out, event.life, event.logged);
     }
     out.push(b'\n');
 }
 
 /// One JSON object (RFC 8259); a field the client did not send is left out.
-pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
+pub fn write_json(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, dates: &DateCache) {
     out.extend_from_slice(b"{\"time\":\"");
-    out.extend_from_slice(&dates.of(record.wall_ms).iso);
+    out.extend_from_slice(&dates.of(event.wall_ms).iso);
     out.push(b'.');
-    let millis = (record.wall_ms % 1_000) as usize;
+    let millis = (event.wall_ms % 1_000) as usize;
     out.extend_from_slice(&[digit(millis / 100), digit(millis / 10 % 10), digit(millis % 10)]);
     out.extend_from_slice(b"Z\",\"client\":\"");
-    write_address(out, record.client);
-    if let Some(user) = record.user {
+    write_address(out, event.client);
+    if let Some(user) = event.user {
         out.extend_from_slice(b"\",\"user\":\"");
         escape_json(out, user, limits::LOG_USER_BYTES_MAX);
     }
-    if !record.method.is_empty() {
+    if !event.method.is_empty() {
         out.extend_from_slice(b"\",\"method\":\"");
-        escape_json(out, record.method, limits::LOG_METHOD_BYTES_MAX);
+        escape_json(out, event.method, limits::LOG_METHOD_BYTES_MAX);
         out.extend_from_slice(b"\",\"target\":\"");
-        write_target(out, record, escape_json);
+        write_target(out, event, escape_json);
         out.extend_from_slice(b"\",\"version\":\"");
-        out.extend_from_slice(record.version.number().as_bytes());
+        out.extend_from_slice(event.version.number().as_bytes());
     }
     out.extend_from_slice(b"\",\"status\":");
-    write_decimal(out, u64::from(record.status));
+    write_decimal(out, u64::from(event.status));
     out.extend_from_slice(b",\"bytes\":");
-    write_decimal(out, record.body_bytes);
+    write_decimal(out, event.body_bytes);
     out.extend_from_slice(b",\"verdict\":\"");
-    out.extend_from_slice(record.verdict.token().as_bytes());
+    out.extend_from_slice(event.verdict.token().as_bytes());
     out.extend_from_slice(b"\",\"micros\":");
-    write_decimal(out, record.micros);
-    if !record.why.is_empty() {
+    write_decimal(out, event.micros);
+    if !event.why.is_empty() {
         out.extend_from_slice(b",\"why\":\"");
-        out.extend_from_slice(record.why.as_bytes());
+        out.extend_from_slice(event.why.as_bytes());
         out.push(b'"');
     }
-    if let Some(error) = record.error {
+    if let Some(error) = event.error {
         write_error(out, error, [",\"id\":\"", "\"", ",\"detail\":\""], escape_json);
     }
     for (name, value) in [
-        (&b",\"host\":\""[..], record.host),
-        (b",\"referer\":\"", record.referer),
-        (b",\"user_agent\":\"", record.user_agent),
+        (&b",\"host\":\""[..], event.host),
+        (b",\"referer\":\"", event.referer),
+        (b",\"user_agent\":\"", event.user_agent),
     ] {
         if let Some(value) = value {
             out.extend_from_slice(name);
@@ -220,11 +186,11 @@ pub fn write_json(out: &mut Vec<u8>, record: &Record<'_>, dates: &DateCache) {
             out.push(b'"');
         }
     }
-    if let Some(facts) = record.tls {
+    if let Some(facts) = event.tls {
         write_json_tls(out, facts);
     }
-    if record.life.is_some() || record.logged.is_some() {
-        write_json_columns(out, record.life, record.logged);
+    if event.life.is_some() || event.logged.is_some() {
+        write_json_columns(out, event.life, event.logged);
     }
     out.extend_from_slice(b"}\n");
 }
@@ -246,46 +212,23 @@ fn or_dash(value: Option<&[u8]>) -> &[u8] {
 }
 
 #[inline]
-fn write_target(out: &mut Vec<u8>, record: &Record<'_>, escape: impl Fn(&mut Vec<u8>, &[u8], usize)) {
-    escape(out, record.path, limits::LOG_TARGET_BYTES_MAX);
-    if let Some(query) = record.query {
+fn write_target(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, escape: impl Fn(&mut Vec<u8>, &[u8], usize)) {
+    escape(out, event.path, limits::LOG_TARGET_BYTES_MAX);
+    if let Some(query) = event.query {
         out.push(b'?');
-        escape(out, query, limits::LOG_TARGET_BYTES_MAX.saturating_sub(record.path.len()));
+        escape(out, query, limits::LOG_TARGET_BYTES_MAX.saturating_sub(event.path.len()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::exchange_event::tests::sample;
 
-    fn sample() -> Record<'static> {
-        Record {
-            wall_ms: 971_186_136_007,
-            client: IpAddr::from([192, 0, 2, 7]),
-            user: None,
-            method: b"GET",
-            path: b"/a",
-            query: Some(b"b=1"),
-            version: Version::Http11,
-            host: Some(b"t.test"),
-            referer: None,
-            user_agent: Some(b"curl/8.14"),
-            status: 200,
-            body_bytes: 6221,
-            verdict: CacheVerdict::Hit,
-            micros: 17,
-            why: "",
-            error: None,
-            tls: None,
-            life: None,
-            logged: None,
-        }
-    }
-
-    fn lines(record: &Record<'_>) -> (String, String) {
+    fn lines(event: &ExchangeEvent<'_>) -> (String, String) {
         let (mut combined, mut json) = (Vec::new(), Vec::new());
-        write_combined(&mut combined, record, &DateCache::default());
-        write_json(&mut json, record, &DateCache::default());
+        write_combined(&mut combined, event, &DateCache::default());
+        write_json(&mut json, event, &DateCache::default());
         (String::from_utf8(combined).unwrap(), String::from_utf8(json).unwrap())
     }
 
@@ -314,20 +257,20 @@ mod tests {
             ("a\"\n[", "a\\\"\\x0a[", "a\\\"\\u000a["),
             ("", "\"\"", ""),
         ] {
-            let (combined, json) = lines(&Record { user: Some(name.as_bytes()), ..sample() });
+            let (combined, json) = lines(&ExchangeEvent { user: Some(name.as_bytes()), ..sample() });
             assert!(
                 combined.starts_with(&format!("192.0.2.7 - {word} [10/Oct/2000:13:55:36 +0000] \"GET")),
                 "{combined}"
             );
             assert!(json.contains(&format!("\"client\":\"192.0.2.7\",\"user\":\"{text}\",\"method\"")), "{json}");
         }
-        let (combined, _) = lines(&Record { user: Some(&[b' '; 9_000]), ..sample() });
+        let (combined, _) = lines(&ExchangeEvent { user: Some(&[b' '; 9_000]), ..sample() });
         assert!(combined.len() < 1_500, "{}", combined.len());
     }
 
     #[test]
     fn a_request_that_could_not_be_read_has_a_line_too() {
-        let refused = Record {
+        let refused = ExchangeEvent {
             method: b"",
             path: b"",
             query: None,
@@ -350,7 +293,7 @@ mod tests {
 
     /// The user agent between its quotes, in both formats.
     fn check(agent: &[u8], combined: &str, json: &str) {
-        let record = Record { user_agent: Some(agent), ..sample() };
+        let record = ExchangeEvent { user_agent: Some(agent), ..sample() };
         let (line, object) = lines(&record);
         assert!(line.ends_with(&format!("\"-\" \"{combined}\" hit 17 -\n")), "{line}");
         assert!(object.ends_with(&format!(",\"user_agent\":\"{json}\"}}\n")), "{object}");
@@ -388,7 +331,7 @@ mod tests {
     #[test]
     fn a_huge_target_is_bounded_over_path_and_query_together() {
         let huge = vec![b'q'; 64 << 10];
-        let record = Record { query: Some(&huge), ..sample() };
+        let record = ExchangeEvent { query: Some(&huge), ..sample() };
         let (combined, json) = lines(&record);
         assert!(combined.len() < limits::LOG_TARGET_BYTES_MAX + 256 && json.len() < limits::LOG_TARGET_BYTES_MAX + 512);
         assert!(combined.contains("q... HTTP/1.1"));

@@ -23,6 +23,9 @@ use crate::codings_memo::CodingsMemo;
 use crate::counters::CoreCounters;
 use crate::dry_runner::watch::Watch;
 use crate::edges::EdgeCounts;
+use crate::events::event_outbox::EventOutbox;
+use crate::events::event_readers::EventReaders;
+use crate::events::exchange_event::ExchangeEvent;
 use crate::hit_history::HitHistory;
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
@@ -65,6 +68,7 @@ pub(crate) struct Shared {
     /// Open client connections of each core, those on their way to it included.
     pub(crate) loads: Vec<AtomicUsize>,
     pub(crate) log: Option<Arc<dyn LogSink>>,
+    pub(crate) event_readers: Arc<EventReaders>,
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
     pub(crate) client_permits: Arc<ClientPermits>,
@@ -95,6 +99,12 @@ impl Shared {
     #[inline]
     pub(crate) fn logs(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.is_on())
+    }
+
+    /// Does anybody want to know of exchanges that are over?
+    #[inline]
+    pub(crate) fn tells_exchanges(&self) -> bool {
+        self.logs() || self.event_readers.any()
     }
 
     /// Swaps the site and tells the cores.
@@ -155,6 +165,7 @@ pub(crate) struct Core {
     pub(crate) complained_s: Cell<u64>,
     pub(crate) syslogged: Cell<SyslogAllowance>,
     log: RefCell<LogBuffer>,
+    events: RefCell<EventOutbox>,
     /// Somebody wants records of what happens.
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     /// Somebody looks at everything that programs do: a dry run.
@@ -200,6 +211,7 @@ impl Core {
             complained_s: Cell::new(0),
             syslogged: Cell::default(),
             log: RefCell::new(LogBuffer::default()),
+            events: RefCell::default(),
             records: shared.records.clone(),
             watch: None,
             only_looks: false,
@@ -240,6 +252,14 @@ impl Core {
         self.log.borrow_mut().append(self.shared.log.as_deref(), &self.counters, write);
     }
 
+    /// Tells those who read along of an exchange that is over.
+    #[inline]
+    pub(crate) fn tell(&self, event: &ExchangeEvent<'_>) {
+        if self.shared.event_readers.any() {
+            self.events.borrow_mut().append(&self.shared.event_readers, &self.counters, event, &self.dates);
+        }
+    }
+
     /// Notes the user who has sent the request that is being opened.
     pub(crate) fn note_user(&self, name: &[u8]) {
         let mut user = self.user.borrow_mut();
@@ -252,8 +272,9 @@ impl Core {
         self.user.borrow()
     }
 
-    /// Hands over what has gathered of the access log.
+    /// Hands over what has gathered of the access log, and for those who read along.
     pub(crate) fn flush_log(&self) {
+        self.events.borrow_mut().flush(&self.shared.event_readers, &self.counters);
         self.log.borrow_mut().flush(self.shared.log.as_deref(), &self.counters);
     }
 

@@ -59,6 +59,12 @@ impl CountedRoutes {
         route.map_or(RouteSlot::NONE, |route| self.slots[route.index()])
     }
 
+    /// The name that is counted under.
+    #[inline]
+    pub(crate) fn name(&self, slot: RouteSlot) -> &str {
+        self.names.get(slot.index()).map_or("other", |name| name)
+    }
+
     /// By place.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.names.to_vec()

@@ -196,6 +196,9 @@ counters! {
     gzips_cut: Total, "Gzipped bodies that were read to be joined with a page";
     log_lines: Total, "Access log lines written";
     log_lines_lost: Total, "Access log lines dropped because the log could not keep up";
+    event_readers: Gauge, "Those who read along which exchanges are over (`larder log`)";
+    events_told: Total, "Exchanges that those who read along were told of, once for each of them";
+    events_lost: Total, "Exchanges that they wanted to be told of and were not: more than they take, or asked for in a second";
 }
 
 impl CoreCounters {

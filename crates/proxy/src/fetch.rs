@@ -76,12 +76,14 @@ pub(crate) mod slice_fetch;
 pub(crate) mod slice_manifest;
 pub(crate) mod slice_stream;
 pub(crate) mod timeouts;
+pub(crate) mod try_journal;
 mod upload;
 mod whole_time;
 
 use self::body_copy::BodyCopy;
 use self::fetch_policy::FetchPolicy;
 use self::origin_body::Arriving;
+use self::try_journal::TryJournal;
 use self::whole_time::WholeTime;
 
 /// One fetch.
@@ -114,6 +116,7 @@ pub(crate) struct Fetch {
     failed_at: Vec<Arc<Address>>,
     /// When the request left, for RFC 9111 §4.2.3.
     sent: Moment,
+    pub(crate) tries: TryJournal,
     timeouts: Timeouts,
     /// How long all of it may take, if its route says that.
     whole: Option<WholeTime>,

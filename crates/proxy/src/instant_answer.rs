@@ -188,7 +188,7 @@ pub(crate) fn end(
         request_records::sent(records, version, (head_bytes, total - head_bytes), response.persistent);
         request_records::end(records, ended);
     }
-    if core.shared.logs() {
+    if core.shared.tells_exchanges() {
         log::instant_hit(core, site, response, held, total, ended);
     }
 }

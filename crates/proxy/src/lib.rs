@@ -99,6 +99,7 @@ mod encoding_task;
 mod error_note;
 mod error_pages;
 mod esi_settings;
+pub mod events;
 mod exchange_opening;
 pub mod exchange_tally;
 mod exchanges;

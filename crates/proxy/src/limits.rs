@@ -430,6 +430,15 @@ pub const LOG_USER_BYTES_MAX: usize = 256;
 pub const LOG_TEXTS_MAX: usize = 16;
 pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 
+/// Who may read along at once what exchanges are over, and what may wait for each of them.
+pub const EVENT_READERS_MAX: usize = 16;
+pub const EVENTS_WAITING_BYTES_MAX: usize = 1 << 20;
+/// A query that says which events are meant: its text, and how deep its conditions may be nested.
+pub const EVENT_QUERY_BYTES_MAX: usize = 4 << 10;
+pub const EVENT_QUERY_DEPTH_MAX: usize = 32;
+/// Of the tries of one fetch to be answered by an origin, so many are told.
+pub(crate) const ORIGIN_TRIES_TOLD_MAX: usize = 8;
+
 /// How long a target that nobody asks for is kept, unless it is said otherwise.
 pub(crate) const FORWARD_TARGET_IDLE_DEFAULT: Duration = Duration::from_secs(60);
 

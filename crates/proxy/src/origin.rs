@@ -15,6 +15,7 @@ mod greeting;
 mod in_use;
 mod lease;
 mod limits;
+mod opening_times;
 mod origin_error;
 mod origin_faults;
 mod origin_names;
@@ -45,6 +46,7 @@ pub use self::address_order::AddressOrder;
 pub use self::balance::{Affinity, token_of};
 pub(crate) use self::dial::DialAddress;
 pub use self::fastcgi_origin::{AwaitsAnswer, FastCgiOrigin};
+pub use self::opening_times::OpeningTimes;
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_faults::OriginFault;
 pub use self::origin_orders::{AddressChange, UnknownOrigin, WeightOrder};
@@ -196,6 +198,8 @@ pub struct OriginConnection {
     ejection: Ejection,
     /// It was introduced as one client's, and is for nobody else.
     is_personal: bool,
+    /// How long it took to come to it.
+    pub opening: OpeningTimes,
     /// Behind the stream, so that the slot is free only when the socket is closed.
     lease: Lease,
 }
@@ -380,7 +384,7 @@ impl Origin {
     pub async fn dial_for_probe(&self, address: &Address, timeout: Duration) -> Result<Socket, OriginError> {
         let call = Call::plain(Reuse::Fresh, timeout);
         let dialled = self.dial_and_greet(&address.place, &call, false).await;
-        dialled.map_err(|kind| self.error(Some(Arc::clone(&address.label)), kind))
+        dialled.map(|greeted| greeted.socket).map_err(|kind| self.error(Some(Arc::clone(&address.label)), kind))
     }
 
     /// The common case: nobody waits, the names are fresh, and a connection to the address whose turn it is lies on

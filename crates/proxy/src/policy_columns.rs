@@ -65,6 +65,11 @@ impl LoggedTexts {
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && self.left_out_count == 0
     }
+
+    /// All of them in one, if there are any.
+    pub(crate) fn joined(&self) -> Option<Vec<u8>> {
+        (!self.texts.is_empty()).then(|| self.texts.join(&b"; "[..]))
+    }
 }
 
 /// ` life="ttl=60s max-age; grace=10s default_grace; keep=0s default_keep; stored" log="text" log="text"`.

@@ -21,6 +21,7 @@ use crate::counters::CoreCounters;
 use crate::disks;
 use crate::dry_runner::mocked_origins::Stage;
 use crate::edges::{Edge, EdgeCounts};
+use crate::events::{EventQuery, EventReader, TooManyReaders};
 use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
 use crate::hit_history::{HitHistory, HitRatios};
@@ -219,6 +220,12 @@ impl Proxy {
         bound.iter().filter_map(with_tls).collect()
     }
 
+    /// Whoever reads along gets the exchanges that meet the query, so many of each second.
+    pub fn read_events(&self, query: EventQuery, per_second_max: u32) -> Result<EventReader, TooManyReaders> {
+        let of_a_core = per_second_max.div_ceil(self.shared.loads.len().max(1) as u32);
+        self.shared.event_readers.add(query, of_a_core)
+    }
+
     /// What certificate authorities are answered over HTTP.
     pub fn http_challenges(&self) -> Arc<HttpChallenges> {
         Arc::clone(&self.shared.http_challenges)
@@ -397,6 +404,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
         loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
         log,
+        event_readers: Arc::default(),
         records,
         draining: AtomicBool::new(false),
         client_permits: Arc::default(),

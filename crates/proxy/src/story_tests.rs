@@ -24,6 +24,7 @@ mod what_is_dropped;
 mod what_is_fresh;
 mod what_is_recorded;
 mod what_is_stored;
+mod what_readers_are_told;
 mod what_routes_say;
 mod who_is_admitted;
 

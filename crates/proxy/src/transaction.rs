@@ -21,11 +21,13 @@ use crate::core::Core;
 use crate::disk_read::DiskRead;
 use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
+use crate::events::origin_try::OriginTry;
 use crate::field_set::FieldSet;
 use crate::included::IncludedClient;
 use crate::outgoing::Outgoing;
 use crate::page_budget::PlaceInPage;
 use crate::policy::{self, Policy};
+use crate::reason::Reason;
 use crate::route_rules::under_way::Counted;
 use crate::send_outcome::End;
 use crate::site::{Routed, Site};
@@ -172,6 +174,8 @@ pub(crate) struct Transaction {
     /// When its answer began to go out.
     pub(crate) answer_began: Option<Moment>,
     pub(crate) outcome: Outcome,
+    /// Whom its fetch has asked, while somebody reads along.
+    pub(crate) tries: Vec<OriginTry>,
     /// What the log says of an error of ours.
     pub(crate) error_note: Option<Box<ErrorNote>>,
     pub(crate) state: State,
@@ -222,6 +226,17 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) const NONE: Outcome =
         Outcome { status: 0, verdict: CacheVerdict::Synth, why: "", forwarded: Forwarded::Nothing, body_bytes: 0 };
+
+    /// Why an origin was asked for it, if one was: the word of RFC 9211 §2.2.
+    pub(crate) fn why_forwarded(&self) -> Option<&'static str> {
+        match self.verdict {
+            CacheVerdict::Miss | CacheVerdict::Revalidated | CacheVerdict::Coalesced => Some(self.forwarded.word()),
+            CacheVerdict::Pass if self.why == Reason::Head.token() => Some(self.forwarded.word()),
+            CacheVerdict::Pass if self.why == Reason::Method.token() => Some("method"),
+            CacheVerdict::Pass => Some("bypass"),
+            _ => None,
+        }
+    }
 
     /// What is sent was read from a disk, or is sent from there.
     fn is_hit_of_disk(&self) -> bool {

@@ -26,7 +26,7 @@ use wire::limits::{ChunkedLimits, HeadLimits};
 use wire::{Refusal, RequestBody, ResponseBody};
 
 use crate::core::Core;
-use crate::origin::{Address, CoreHandle, OriginConnection, OriginFailure};
+use crate::origin::{Address, CoreHandle, OpeningTimes, OriginConnection, OriginFailure};
 use crate::reply_head::ReplyHead;
 use crate::upstream::fastcgi_exchange::FastCgiExchange;
 use crate::upstream::http1_exchange::Http1Exchange;
@@ -145,6 +145,15 @@ impl Upstream {
             Upstream::Http1(exchange) => exchange.connection.label(),
             Upstream::Http2(exchange) => exchange.stream.label(),
             Upstream::FastCgi(exchange) => exchange.connection.label(),
+        }
+    }
+
+    /// How long it took to come to its connection, where that was made for it.
+    pub(crate) fn opening_times(&self) -> OpeningTimes {
+        match self {
+            Upstream::Http1(exchange) => exchange.connection.opening,
+            Upstream::Http2(exchange) => exchange.opening,
+            Upstream::FastCgi(exchange) => exchange.connection.opening,
         }
     }
 

@@ -125,6 +125,7 @@ async fn tick(core: Rc<Core>) {
         core.http2_blocks.borrow_mut().sweep();
         core.bound_stalled();
         if core.index == 0 {
+            gauges.event_readers.set(core.shared.event_readers.count());
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.note_time(core.now());
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);

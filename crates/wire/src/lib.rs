@@ -130,6 +130,6 @@ pub use refusal::{Refusal, refusals};
 pub use request_head::{ReceivedRequest, leading_blanks, may_end_now, read_request, unfolded};
 pub use response_head::{ReceivedResponse, read_response};
 pub use response_writer::{
-    BodyFraming, Content, Framed, Persistence, has_length, says_close, whole_answer, write_field, write_framing,
-    write_head_end, write_number_field, write_status_line,
+    BodyFraming, Content, Framed, Persistence, has_length, head_of_endless_answer, says_close, whole_answer,
+    write_field, write_framing, write_head_end, write_number_field, write_status_line,
 };

@@ -142,6 +142,17 @@ pub fn whole_answer(
     out
 }
 
+/// The head of an answer without a known end: its body goes on until the connection ends (RFC 9112 §6.3, item 8).
+pub fn head_of_endless_answer(status: Status, fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_status_line(&mut out, status, None);
+    for (name, value) in fields {
+        write_field(&mut out, name.as_bytes(), value.as_bytes());
+    }
+    write_head_end(&mut out, Persistence::Close);
+    out
+}
+
 /// Does this line of Connection end it? One option among others does, too.
 pub fn says_close(value: &[u8]) -> bool {
     list_members(value).any(|option| option.eq_ignore_ascii_case(b"close"))

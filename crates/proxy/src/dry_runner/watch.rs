@@ -6,8 +6,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::access_log::Record;
 use crate::dry_runner::heard::{Closed, Event, GivenLife, Ran};
+use crate::events::exchange_event::ExchangeEvent;
 use crate::policy_columns::Life;
 
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ impl Watch {
         self.settled.borrow_mut().push(GivenLife { life: life.clone(), is_background });
     }
 
-    pub(crate) fn answered(&self, record: &Record<'_>) {
-        let Record { status, verdict, why, .. } = *record;
+    pub(crate) fn answered(&self, event: &ExchangeEvent<'_>) {
+        let ExchangeEvent { status, verdict, why, .. } = *event;
         *self.closed.borrow_mut() = Some(Closed { status, verdict, why });
     }
 

@@ -16,6 +16,7 @@ use crate::fetch::notes::FetchNotes;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::slice_fetch::SliceProgram;
 use crate::fetch::timeouts::Timeouts;
+use crate::fetch::try_journal::TryJournal;
 use crate::fetch::{Fetch, builtin_steps, fill, program_steps};
 use crate::forward::parents::Ways;
 use crate::limits::FETCH_BYTES;
@@ -94,6 +95,7 @@ impl Fetch {
     /// A fetch whose origin is still to be chosen.
     fn bare(requester: &Requester<'_>, purpose: Purpose) -> Fetch {
         let Requester { core, site, .. } = *requester;
+        let now = Moment::now();
         Fetch {
             core: Rc::clone(core),
             site: Arc::clone(site),
@@ -113,7 +115,8 @@ impl Fetch {
             wants_fresh_connection: false,
             wants_http1: false,
             failed_at: Vec::new(),
-            sent: Moment::now(),
+            sent: now,
+            tries: TryJournal::new(core.shared.event_readers.any(), now),
             timeouts: Timeouts::of(&site.settings.limits),
             whole: None,
             carried: None,

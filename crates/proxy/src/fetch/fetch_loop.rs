@@ -111,6 +111,10 @@ impl Fetch {
                 }
                 Err(unsent) => Err(unsent),
             };
+            match &outcome {
+                Ok(reply) => self.tries.answered(reply.head.status.0),
+                Err(lost) => self.tries.broken(&lost.broken),
+            }
             let broken = match outcome {
                 Ok(reply) if self.is_refused_by_parent(&reply) => Broken::Origin(failed::login_refused(self.origin())),
                 Ok(reply) if self.is_unasked_tunnel(&reply) => Broken::Origin(failed::unasked_tunnel(self.origin())),
@@ -197,7 +201,10 @@ impl Fetch {
         self.enter(FetchState::Send);
         match send::run(self, client).await {
             Ok(upstream) => Ok(upstream),
-            Err(lost) => Err(self.unanswered(lost.broken)),
+            Err(lost) => {
+                self.tries.broken(&lost.broken);
+                Err(self.unanswered(lost.broken))
+            }
         }
     }
 

@@ -30,7 +30,11 @@ use crate::url_variations::VariationKey;
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
 pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
     fetch.departure = Some(ticket.departure());
-    let Some((settled, ticket)) = settle_while_wanted(&mut fetch, ticket, notes.as_ref()).await else {
+    let settled = settle_while_wanted(&mut fetch, ticket, notes.as_ref()).await;
+    if let Some(notes) = &notes {
+        notes.note_tries(fetch.tries.take());
+    }
+    let Some((settled, ticket)) = settled else {
         return fetch.enter(FetchState::Failed);
     };
     match settled {

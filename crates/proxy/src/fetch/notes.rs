@@ -9,6 +9,7 @@ use message::Fields;
 use rules::Lifetimes;
 
 use crate::answer_head::AnswerHead;
+use crate::events::origin_try::OriginTry;
 
 #[derive(Default)]
 pub(crate) struct FetchNotes {
@@ -18,6 +19,7 @@ pub(crate) struct FetchNotes {
     own_fields: RefCell<Fields>,
     why: Cell<Option<&'static str>>,
     lifetimes: Cell<Option<Lifetimes>>,
+    tries: RefCell<Vec<OriginTry>>,
 }
 
 impl FetchNotes {
@@ -60,6 +62,15 @@ impl FetchNotes {
 
     pub(crate) fn lifetimes(&self) -> Option<Lifetimes> {
         self.lifetimes.get()
+    }
+
+    /// Whom it has asked.
+    pub(crate) fn note_tries(&self, tries: Vec<OriginTry>) {
+        self.tries.replace(tries);
+    }
+
+    pub(crate) fn take_tries(&self) -> Vec<OriginTry> {
+        self.tries.take()
     }
 
     pub(crate) fn note_why(&self, why: &'static str) {

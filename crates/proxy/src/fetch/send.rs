@@ -18,6 +18,10 @@ use crate::upstream::{NoAnswer, Upstream};
 
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Result<Upstream, Lost> {
+    if fetch.tries.is_kept() {
+        let origin = Arc::clone(&fetch.origin().name);
+        fetch.tries.begin(origin);
+    }
     let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
     let connected = {
         let affinity = affinity::of(fetch.origin(), &fetch.head, fetch.client);
@@ -46,6 +50,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     fetch.core.counters.origin_requests.add(1);
     fetch.origin().was_asked();
     fetch.sent = Moment::now();
+    fetch.tries.opened(&upstream, fetch.sent);
     let limit = fetch.timeouts.first_byte.after;
     match tokio::time::timeout(limit, write_request(fetch, &mut upstream)).await {
         Ok(Ok(head_bytes)) => {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::address::{Address, Standing};
 use super::balance::{Affinity, RequestTurn};
 use super::dial::DialAddress;
-use super::greeting;
+use super::greeting::{self, Greeted};
 use super::lease::{Lease, Waiting};
+use super::opening_times::{OpeningTimes, clamped};
 use super::origin_error::{Declared, OriginError, OriginErrorKind};
 use super::origin_faults::OriginFault;
 use super::origin_pool::Idle;
@@ -47,6 +48,7 @@ impl Origin {
                 self.nowhere(nowhere)
             },
         )?;
+        let looked_up = Moment::now();
         let at = || core.now_ms + elapsed_ms();
         // Nobody waits for a slot to ask nobody.
         if self.servers.book().pick(turn, at(), call.avoid).is_none() {
@@ -56,28 +58,36 @@ impl Origin {
             Entered::Connection(connection) => return Ok(Connected::Alone(connection)),
             Entered::Slot(lease) => lease,
         };
+        let entered = Moment::now();
         let mut tried: Addresses = call.avoid.iter().cloned().collect();
         loop {
             let address = self.servers.book().pick(turn, at(), &tried).cloned();
             let Some(address) = address else { return Err(self.nobody_to_ask()) };
             lease.aim(&address);
-            let opening = match self.find_shared(core, &address, &call, http2).await {
+            let begun = match self.find_shared(core, &address, &call, http2).await {
                 Ok(shared) => {
                     core.counters.origin_connections_reused.add(1);
                     return Ok(Connected::Stream(shared.take(lease.opened(address), self.ejection)));
                 }
-                Err(opening) => opening,
+                Err(begun) => begun,
             };
             let (dialled, address) = match self.declared {
                 Declared::AsTarget => self.dial_one_of(core, turn, at(), address, &mut tried, &call).await,
                 _ => (self.dial_and_greet(&address.place, &call, http2).await, address),
             };
             match dialled {
-                Ok(stream) => {
+                Ok(Greeted { socket, tls_micros }) => {
                     core.counters.origin_connections_opened.add(1);
-                    let speaks_http2 = http2 && address.speaks_http2(&stream);
+                    let speaks_http2 = http2 && address.speaks_http2(&socket);
+                    let opening = OpeningTimes {
+                        lookup_micros: clamped(began.micros_until(looked_up)),
+                        queue_micros: clamped(looked_up.micros_until(entered)),
+                        connect_micros: clamped(entered.micros_until(Moment::now())).saturating_sub(tls_micros),
+                        tls_micros,
+                    };
                     let connection = OriginConnection {
-                        stream,
+                        stream: socket,
+                        opening,
                         reused: false,
                         requests: 1,
                         ejection: self.ejection,
@@ -87,8 +97,8 @@ impl Origin {
                     return Ok(match speaks_http2 {
                         false => Connected::Alone(connection),
                         true => {
-                            let opening = opening.unwrap_or_else(|| core.shared.begin(&address));
-                            Connected::Shareable(connection, opening)
+                            let begun = begun.unwrap_or_else(|| core.shared.begin(&address));
+                            Connected::Shareable(connection, begun)
                         }
                     });
                 }
@@ -150,7 +160,7 @@ impl Origin {
         first: Arc<Address>,
         tried: &mut Addresses,
         call: &Call<'_>,
-    ) -> (Dialled, Arc<Address>) {
+    ) -> (Dialled<Greeted>, Arc<Address>) {
         let next = |begun: &[Arc<Address>]| self.servers.book().beside(turn, now_ms, begun).cloned();
         let dial = async |address: Arc<Address>| self.dial_and_greet(&address.place, call, false).await;
         dial_staggered(first, next, dial, |address, kind| {
@@ -164,7 +174,7 @@ impl Origin {
         .await
     }
 
-    pub(super) async fn dial_and_greet(&self, place: &DialAddress, call: &Call<'_>, http2: bool) -> Dialled {
+    pub(super) async fn dial_and_greet(&self, place: &DialAddress, call: &Call<'_>, http2: bool) -> Dialled<Greeted> {
         let tls = self.tls.of(place, http2);
         if tls.is_none() && matches!(place, DialAddress::Tls(..)) {
             // Never in the clear in its place.
@@ -267,6 +277,7 @@ impl Origin {
         Ok(OriginConnection {
             stream,
             reused: true,
+            opening: OpeningTimes::default(),
             requests: idle.requests.saturating_add(1),
             ejection: self.ejection,
             is_personal: false,

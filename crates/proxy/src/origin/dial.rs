@@ -47,13 +47,13 @@ impl fmt::Display for DialAddress {
 }
 
 /// Connects, and does with the fresh connection what belongs to opening it, all within `timeout`.
-pub async fn dial<F>(
+pub async fn dial<F, R>(
     place: &DialAddress,
     timeout: Duration,
     then: impl FnOnce(Socket) -> F,
-) -> Result<Socket, OriginErrorKind>
+) -> Result<R, OriginErrorKind>
 where
-    F: Future<Output = Result<Socket, OriginErrorKind>>,
+    F: Future<Output = Result<R, OriginErrorKind>>,
 {
     let connected = async { then(connect(place).await.map_err(failed)?).await };
     tokio::time::timeout(timeout, connected).await.unwrap_or(Err(OriginErrorKind::ConnectTimeout { after: timeout }))

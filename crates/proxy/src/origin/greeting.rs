@@ -7,16 +7,25 @@ use wire::{Parties, ProxyVersion, write_proxy_header};
 
 use super::Call;
 use super::dial::{DialAddress, dial, failed};
+use super::opening_times::clamped;
 use super::origin_error::OriginErrorKind;
+use crate::clock::Moment;
 use crate::settings::Greeting;
 use crate::socket::Socket;
+
+/// A connection on which all of that has been said.
+pub struct Greeted {
+    pub socket: Socket,
+    /// How long the handshake of TLS took, if there was one.
+    pub tls_micros: u32,
+}
 
 pub async fn dial_and_greet(
     place: &DialAddress,
     greeting: &Greeting,
     tls: Option<&ClientTls>,
     call: &Call<'_>,
-) -> Result<Socket, OriginErrorKind> {
+) -> Result<Greeted, OriginErrorKind> {
     dial(place, call.connect_timeout, async |mut stream| {
         let mut words = greeting.preamble.clone();
         if let Some(version) = greeting.proxy_header {
@@ -26,8 +35,12 @@ pub async fn dial_and_greet(
             stream.write_all(&words).await.map_err(failed)?;
         }
         match tls {
-            None => Ok(stream),
-            Some(tls) => stream.agreed(tls.begin()).await.map_err(|fault| OriginErrorKind::Tls { fault }),
+            None => Ok(Greeted { socket: stream, tls_micros: 0 }),
+            Some(tls) => {
+                let began = Moment::now();
+                let socket = stream.agreed(tls.begin()).await.map_err(|fault| OriginErrorKind::Tls { fault })?;
+                Ok(Greeted { socket, tls_micros: clamped(began.micros_until(Moment::now())) })
+            }
         }
     })
     .await

@@ -15,21 +15,20 @@ use super::balance::{Book, RequestTurn};
 use super::dial::DialAddress;
 use super::limits::{DIAL_ATTEMPTS_MAX, DIAL_HEAD_START};
 use super::origin_error::OriginErrorKind;
-use crate::socket::Socket;
 
-pub type Dialled = Result<Socket, OriginErrorKind>;
+pub type Dialled<C> = Result<C, OriginErrorKind>;
 pub type Addresses = SmallVec<[Arc<Address>; DIAL_ATTEMPTS_MAX]>;
 
 type Running<F> = SmallVec<[(Arc<Address>, Pin<Box<F>>); DIAL_ATTEMPTS_MAX]>;
 
 /// Dials `first`, then what `next` says, which is told what was begun. `failed` hears of each that failed, and why, but the one that
 /// is returned: the last, if none answered.
-pub async fn dial_staggered<F: Future<Output = Dialled>>(
+pub async fn dial_staggered<C, F: Future<Output = Dialled<C>>>(
     first: Arc<Address>,
     mut next: impl FnMut(&[Arc<Address>]) -> Option<Arc<Address>>,
     dial: impl Fn(Arc<Address>) -> F,
     mut failed: impl FnMut(&Arc<Address>, &OriginErrorKind),
-) -> (Dialled, Arc<Address>) {
+) -> (Dialled<C>, Arc<Address>) {
     let mut begun: Addresses = SmallVec::new();
     let mut running: Running<F> = SmallVec::new();
     let mut head_start = Box::pin(tokio::time::sleep(DIAL_HEAD_START));
@@ -122,7 +121,7 @@ mod tests {
             if refuses.contains(&&*address.label) {
                 return Err(OriginErrorKind::Connect { why: io::ErrorKind::ConnectionRefused.into() });
             }
-            Ok(tokio::net::TcpStream::connect(to).await.unwrap().into())
+            Ok(tokio::net::TcpStream::connect(to).await.unwrap())
         };
         let next = |begun: &[Arc<Address>]| book.beside(RequestTurn::default(), 0, begun).cloned();
         let (dialled, by) =

@@ -371,19 +371,19 @@ fn stored(
 
 /// RFC 9211 §2.2: what Cache-Status says of a stored response for which the origin was asked; `None` where it was not.
 fn forwarded(tx: &Transaction, why: hit::Why) -> Option<Cow<'static, str>> {
-    let (detail, reason) = (tx.outcome.why, tx.outcome.forwarded.reason());
+    let (detail, reason) = (tx.outcome.why, tx.outcome.forwarded.word());
     Some(match why {
-        hit::Why::Revalidated => format!("{reason}; fwd-status=304").into(),
-        hit::Why::RevalidatedAlone => format!("{reason}; fwd-status=304; detail={detail}").into(),
+        hit::Why::Revalidated => format!("fwd={reason}; fwd-status=304").into(),
+        hit::Why::RevalidatedAlone => format!("fwd={reason}; fwd-status=304; detail={detail}").into(),
         hit::Why::OriginFailed { status, is_collapsed } => {
             let collapsed = if is_collapsed { "; collapsed" } else { "" };
             match status {
-                Some(status) => format!("{reason}; fwd-status={status}{collapsed}").into(),
-                None => format!("{reason}{collapsed}; detail={detail}").into(),
+                Some(status) => format!("fwd={reason}; fwd-status={status}{collapsed}").into(),
+                None => format!("fwd={reason}{collapsed}; detail={detail}").into(),
             }
         }
-        hit::Why::Collapsed => format!("{reason}; collapsed").into(),
-        hit::Why::Fetched => format!("{reason}; stored").into(),
+        hit::Why::Collapsed => format!("fwd={reason}; collapsed").into(),
+        hit::Why::Fetched => format!("fwd={reason}; stored").into(),
         hit::Why::Incomplete => "fwd=partial".into(),
         hit::Why::Fresh | hit::Why::Stale => return None,
     })
@@ -426,15 +426,17 @@ fn followed(
         }
         _ => push_age_said(&mut ours, &head),
     }
-    let reason = tx.outcome.forwarded.reason();
+    let reason = tx.outcome.forwarded.word();
     let how = match (tx.outcome.verdict == CacheVerdict::Coalesced, is_stored) {
         (true, _) => "; collapsed",
         (false, true) => "; stored",
         (false, false) => "",
     };
     match tx.outcome.why {
-        why if !is_stored && !why.is_empty() => push_cache_status(&mut ours, tx, &[reason, how, "; detail=", why]),
-        _ => push_cache_status(&mut ours, tx, &[reason, how]),
+        why if !is_stored && !why.is_empty() => {
+            push_cache_status(&mut ours, tx, &["fwd=", reason, how, "; detail=", why])
+        }
+        _ => push_cache_status(&mut ours, tx, &["fwd=", reason, how]),
     }
     UnplannedAnswer {
         status: head.status,
@@ -457,11 +459,10 @@ fn passed(tx: &Transaction, head: ResponseHead, body: AnswerBody, is_bodiless: b
     stored_head::push_via(&mut fields, head.version, &tx.site);
     const HEAD: &str = Reason::Head.token();
     const METHOD: &str = Reason::Method.token();
+    let reason = tx.outcome.why_forwarded().unwrap_or("bypass");
     match tx.outcome.why {
-        "" => push_cache_status(&mut fields, tx, &["fwd=bypass"]),
-        HEAD => push_cache_status(&mut fields, tx, &[tx.outcome.forwarded.reason()]),
-        METHOD => push_cache_status(&mut fields, tx, &["fwd=method"]),
-        why => push_cache_status(&mut fields, tx, &["fwd=bypass; detail=", why]),
+        "" | HEAD | METHOD => push_cache_status(&mut fields, tx, &["fwd=", reason]),
+        why => push_cache_status(&mut fields, tx, &["fwd=", reason, "; detail=", why]),
     }
     UnplannedAnswer {
         status: head.status,
@@ -490,10 +491,10 @@ fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
 
 /// `how` has four parts at most.
 fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &[&str]) {
-    debug_assert!(how.len() <= 4);
+    debug_assert!(how.len() <= 5);
     let name = tx.site.settings.server_name.as_bytes();
     let part = |at: usize| how.get(at).copied().unwrap_or_default().as_bytes();
-    fields.push_joined(FieldName::CacheStatus, &[name, b"; ", part(0), part(1), part(2), part(3)]);
+    fields.push_joined(FieldName::CacheStatus, &[name, b"; ", part(0), part(1), part(2), part(3), part(4)]);
 }
 
 /// The operator's page for an error of ours: the whole of it, whatever conditions and ranges the request names. What is

@@ -3,13 +3,15 @@
 use message::{FieldName, FieldsView, Method, Request, TargetForm, Version};
 use wire::Refusal;
 
-use crate::access_log::{CacheVerdict, Record, write_record};
+use crate::access_log::{CacheVerdict, write_line};
 use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::core::Core;
 use crate::counted_routes::RouteSlot;
 use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
+use crate::events::exchange_event::ExchangeEvent;
+use crate::events::origin_try::OriginTry;
 use crate::exchange_tally::EndedExchange;
 use crate::held_body::Whole;
 use crate::instant_answer::HitResponse;
@@ -50,7 +52,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
     if !is_included {
         count(tx, micros);
     }
-    if tx.core.shared.logs() && !is_included {
+    if tx.core.shared.tells_exchanges() && !is_included {
         // What was asked, not what a program or its route made of it.
         let mut request = tx.asked().request();
         request.query = tx.query_cut.as_deref().or(request.query);
@@ -60,8 +62,12 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
             let error = tx.error_note.as_deref();
             let tls = tx.tls.as_deref();
             let user = tx.user.as_deref();
-            let closing = Closing { outcome: &outcome, user, error, micros, ended, tls, logged, life };
-            append(&tx.core, &tx.site, &request, tx.client, &closing);
+            let route = tx.site.counted_routes.slot(tx.routed.route);
+            let first_byte_micros = tx.answer_began.map(|began| tx.started.micros_until(began));
+            let (outcome, tries) = (&outcome, &tx.tries[..]);
+            let closing =
+                Closing { outcome, route, user, error, first_byte_micros, micros, ended, tries, tls, logged, life };
+            tell(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
     if let Some(records) = tx.policy.records() {
@@ -141,11 +147,26 @@ pub(crate) fn instant_hit<T: Whole>(
         let tls = parsed.tls.as_deref();
         let named = parsed.client.is_user.then(|| core.user());
         let user = named.as_ref().map(|name| name.as_slice());
-        let closing = Closing { outcome: &outcome, user, error: None, micros, ended, tls, logged, life };
+        let route = site.counted_routes.slot(parsed.route);
+        // What goes out by one write begins and ends in the same moment.
+        let (outcome, first_byte_micros) = (&outcome, Some(micros));
+        let closing = Closing {
+            outcome,
+            route,
+            user,
+            error: None,
+            first_byte_micros,
+            micros,
+            ended,
+            tries: &[],
+            tls,
+            logged,
+            life,
+        };
         let request = &parsed.received.request;
         match parsed.query_sent() {
-            sent if sent == request.query => append(core, site, request, parsed.client, &closing),
-            query => append(core, site, &Request { query, ..request.clone() }, parsed.client, &closing),
+            sent if sent == request.query => tell(core, site, request, parsed.client, &closing),
+            query => tell(core, site, &Request { query, ..request.clone() }, parsed.client, &closing),
         }
     });
 }
@@ -161,7 +182,7 @@ pub(crate) fn refused(
     let ended =
         EndedExchange { class: verdict, protocol: version, route: RouteSlot::NONE, body_bytes: 0, whole_micros: 0 };
     core.counters.exchanges.ended(&ended, None);
-    if !core.shared.logs() {
+    if !core.shared.tells_exchanges() {
         return;
     }
     let site = core.site_ref();
@@ -183,27 +204,43 @@ pub(crate) fn refused(
         ..crate::transaction::Outcome::NONE
     };
     let ended = Moment::now();
-    let closing = Closing { outcome: &outcome, user: None, error, micros: 0, ended, tls, logged: None, life: None };
-    append(core, &site, &request, ClientIdentity::of_peer(peer), &closing);
+    let closing = Closing {
+        outcome: &outcome,
+        route: RouteSlot::NONE,
+        user: None,
+        error,
+        first_byte_micros: None,
+        micros: 0,
+        ended,
+        tries: &[],
+        tls,
+        logged: None,
+        life: None,
+    };
+    tell(core, &site, &request, ClientIdentity::of_peer(peer), &closing);
 }
 
 /// How it went.
 struct Closing<'a> {
     outcome: &'a crate::transaction::Outcome,
+    route: RouteSlot,
     user: Option<&'a [u8]>,
     error: Option<&'a ErrorNote>,
+    first_byte_micros: Option<u64>,
     micros: u64,
     ended: Moment,
+    tries: &'a [OriginTry],
     tls: Option<&'a TlsFacts>,
     logged: Option<&'a LoggedTexts>,
     life: Option<&'a Life>,
 }
 
+/// The event of an exchange that is over, for everybody who wants to know of it.
 #[inline]
-fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
-    let &Closing { outcome, user, error, micros, ended, tls, logged, life } = closing;
+fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
+    let &Closing { outcome, route, user, error, first_byte_micros, micros, ended, tries, tls, logged, life } = closing;
     let target = asked_of_proxy(request);
-    let record = Record {
+    let event = ExchangeEvent {
         wall_ms: core.clock().at(ended).wall_ms,
         client: client.ip,
         user,
@@ -214,21 +251,28 @@ fn append(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentit
         host: request.fields.get(FieldName::Host),
         referer: request.fields.get(FieldName::Referer),
         user_agent: request.fields.get(FieldName::UserAgent),
+        route: site.counted_routes.name(route),
         status: outcome.status,
         body_bytes: outcome.body_bytes,
         verdict: outcome.verdict,
+        forwarded: outcome.why_forwarded(),
         micros,
+        first_byte_micros,
         why: outcome.why,
+        tries,
         error,
         tls,
         life,
         logged,
     };
     if let Some(watch) = &core.watch {
-        watch.answered(&record);
+        watch.answered(&event);
     }
-    let format = site.settings.log_format;
-    core.log_line(|out| write_record(out, &record, &core.dates, format));
+    core.tell(&event);
+    if core.shared.logs() {
+        let format = site.settings.log_format;
+        core.log_line(|out| write_line(out, &event, &core.dates, format));
+    }
 }
 
 /// What a proxy is asked for has a host of its own, whatever Host says: a URL in absolute-form up to its query, or the

@@ -46,7 +46,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
     if fetch.is_piped() {
         tx.persistent = false;
     }
-    match fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await {
+    let answered = fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await;
+    tx.tries = fetch.tries.take();
+    match answered {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => switch(tx, downstream, reply).await,
         Ok(reply) => {
             let body = reply.body.into_passed(&mut fetch);

@@ -27,7 +27,9 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, p
         Err(synth) => return Step::Synth(synth),
     };
     tx.persistent = false;
-    match fetch.open_pipe(&mut ClientLink::Attached(downstream.reborrow())).await {
+    let opened = fetch.open_pipe(&mut ClientLink::Attached(downstream.reborrow())).await;
+    tx.tries = fetch.tries.take();
+    match opened {
         Ok(origin) => {
             downstream.begin_tunnel(None).await;
             tx.core.counters.pipes.add(1);

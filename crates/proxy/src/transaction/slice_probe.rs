@@ -45,7 +45,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         Ok(fetch) => fetch,
         Err(synth) => return Probed::Unrouted(synth),
     };
-    let settled = match fetch.settle(&mut ClientLink::Attached(downstream.reborrow())).await {
+    let settled = fetch.settle(&mut ClientLink::Attached(downstream.reborrow())).await;
+    tx.tries = fetch.tries.take();
+    let settled = match settled {
         Ok(settled) => settled,
         Err(broken) => return Probed::Broken(broken),
     };

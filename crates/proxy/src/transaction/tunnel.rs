@@ -117,13 +117,15 @@ async fn open_directly(
 
 /// Asks another proxy for the tunnel.
 async fn open_by_parent(
-    tx: &Transaction,
+    tx: &mut Transaction,
     downstream: &mut Downstream<'_>,
     origin: Arc<Origin>,
     parent: usize,
 ) -> Result<Tunnel, Untunnelled> {
     let mut fetch = Fetch::tunnelled(&Requester::of(tx), origin, parent);
-    match fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await {
+    let answered = fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await;
+    tx.tries = fetch.tries.take();
+    match answered {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => Ok(Tunnel { origin: reply.body.upstream }),
         // Its words may be about things that are not our client's business, its name and our credentials for one.
         Ok(reply) => {

@@ -68,6 +68,9 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, m
         if let (WaitEvent::Head(_), Some(records)) = (&event, tx.policy.records()) {
             records.stamp(if wait.notes.is_some() { "Fetch" } else { "Waitinglist" });
         }
+        if let (WaitEvent::Head(_), Some(notes)) = (&event, &wait.notes) {
+            tx.tries = notes.take_tries();
+        }
         match event {
             WaitEvent::Interim(head) => {
                 if !downstream.send_interim(tx.head.version, head).await {

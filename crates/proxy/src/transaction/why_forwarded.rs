@@ -38,13 +38,13 @@ impl Forwarded {
         }
     }
 
-    /// As Cache-Status says it.
-    pub(crate) const fn reason(self) -> &'static str {
+    /// As Cache-Status says it, behind `fwd=`.
+    pub(crate) const fn word(self) -> &'static str {
         match self {
-            Forwarded::Nothing => "fwd=uri-miss",
-            Forwarded::OtherVariant => "fwd=vary-miss",
-            Forwarded::Stale => "fwd=stale",
-            Forwarded::Request => "fwd=request",
+            Forwarded::Nothing => "uri-miss",
+            Forwarded::OtherVariant => "vary-miss",
+            Forwarded::Stale => "stale",
+            Forwarded::Request => "request",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::core::Core;
 use crate::http2_asking;
-use crate::origin::{Call, Connected, Origin, OriginError};
+use crate::origin::{Call, Connected, OpeningTimes, Origin, OriginError};
 use crate::upstream::Upstream;
 use crate::upstream::fastcgi_exchange::FastCgiExchange;
 use crate::upstream::http2_exchange::Http2Exchange;
@@ -38,8 +38,11 @@ pub(crate) async fn open(
     }
     let exchange = match origin.share(&handle, call).await? {
         Connected::Alone(connection) => return Ok(Upstream::from(connection)),
-        Connected::Stream(stream) => Http2Exchange::new(stream),
-        Connected::Shareable(connection, opening) => Http2Exchange::new(http2_asking::begin(core, connection, opening)),
+        Connected::Stream(stream) => Http2Exchange::new(stream, OpeningTimes::default()),
+        Connected::Shareable(connection, begun) => {
+            let opening = connection.opening;
+            Http2Exchange::new(http2_asking::begin(core, connection, begun), opening)
+        }
     };
     if carriage == Carriage::WebSocket
         && !tokio::time::timeout(call.connect_timeout, exchange.takes_websockets()).await.unwrap_or(false)

@@ -12,7 +12,7 @@ use wire::http2::{ErrorCode, StreamId, hpack};
 use wire::{Refusal, ResponseBody};
 
 use crate::http2_streams::{Came, Queued};
-use crate::origin::SharedStream;
+use crate::origin::{OpeningTimes, SharedStream};
 use crate::origin_streams::StreamLoss;
 use crate::reply_head::ReplyHead;
 use crate::upstream::{BodyFault, NoAnswer, OriginPiece, Silence};
@@ -21,6 +21,8 @@ use crate::websocket_proof;
 #[derive(Debug)]
 pub(crate) struct Http2Exchange {
     pub(super) stream: SharedStream,
+    /// Of its connection, where that was made for it.
+    pub(super) opening: OpeningTimes,
     /// `None` before the request is sent.
     id: Option<StreamId>,
     /// The end of the request is queued.
@@ -47,8 +49,8 @@ pub(crate) struct StreamRequest {
 }
 
 impl Http2Exchange {
-    pub(super) fn new(stream: SharedStream) -> Http2Exchange {
-        Http2Exchange { stream, id: None, is_asked: false, is_at_end: false, proof: None, early: Bytes::new() }
+    pub(super) fn new(stream: SharedStream, opening: OpeningTimes) -> Http2Exchange {
+        Http2Exchange { stream, opening, id: None, is_asked: false, is_at_end: false, proof: None, early: Bytes::new() }
     }
 
     /// Of the connection: `http` or `https`, whatever the client came by.
