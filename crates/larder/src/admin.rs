@@ -7,6 +7,7 @@
 //! and origins stands in `vcl_requests` and `origin_requests`, and what a request would come to in `explain_request`.
 
 mod admin_request;
+mod event_stream;
 pub mod exchange_figures;
 mod explain_request;
 #[cfg(test)]
@@ -214,6 +215,10 @@ where
             let act = tokio::task::spawn_blocking(move || request.act(&proxy));
             act.await.map_err(io::Error::other)?.into_answer(head_only)
         }
+        Answer::Events(wanted) => match wanted.begin(&admin.proxy) {
+            Ok(events) => return event_stream::serve(&mut stream, events).await,
+            Err(refused) => refused.into_answer(false),
+        },
         answer => answer,
     };
     let bytes = answer.bytes(|| admin.observe(), |ms| admin.proxy.advance_clock(ms));

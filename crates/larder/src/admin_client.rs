@@ -1,12 +1,13 @@
-//! Asks the larder that runs, through its admin address, for the commands that are about it.
+//! The admin address of a larder that runs, as the commands ask it: which larder is meant, one request, its answer.
 //!
-//! What may be done, and what comes of it, is decided there; here it is asked for and shown.
+//! What may be done, and what comes of it, is decided there.
 
-use std::io::{Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use proxy::settings::ListenAddress;
@@ -15,13 +16,13 @@ use serde_json::Value;
 use crate::addresses::{AdminAddress, parse_listen, show_listen};
 use crate::bounded_file;
 use crate::config;
-use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_PATIENCE};
+use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_HEAD_BYTES_MAX, ADMIN_PATIENCE};
 use crate::plan::{ADMIN_DEFAULT, AdminPlan};
 use crate::say::say;
 
 /// Which larder is meant.
 #[derive(Clone, Debug, Default, Args)]
-pub struct RemoteFlags {
+pub struct AdminFlags {
     /// The admin address of the running larder, IP:PORT or unix:PATH [default: that of --config, or 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub admin: Option<ListenAddress>,
@@ -33,10 +34,70 @@ pub struct RemoteFlags {
     /// A file with the token of [admin]; over a UNIX socket none is needed
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+}
+
+/// Which larder is meant, and how its answer is shown.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteFlags {
+    #[command(flatten)]
+    pub larder: AdminFlags,
 
     /// Print the answer as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A connection to an admin address.
+pub enum AdminStream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Why an answer without an end does not begin.
+pub enum Unfollowed {
+    /// Nobody is there, or not yet.
+    Unreachable(String),
+    /// It was refused, for this reason.
+    Refused(String),
+}
+
+impl Read for AdminStream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            AdminStream::Tcp(stream) => stream.read(bytes),
+            AdminStream::Unix(stream) => stream.read(bytes),
+        }
+    }
+}
+
+impl Write for AdminStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            AdminStream::Tcp(stream) => stream.write(bytes),
+            AdminStream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AdminStream {
+    fn open(address: &ListenAddress, patience: Duration) -> io::Result<AdminStream> {
+        match address {
+            ListenAddress::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, ADMIN_PATIENCE)?;
+                stream.set_read_timeout(Some(patience))?;
+                Ok(AdminStream::Tcp(stream))
+            }
+            ListenAddress::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(patience))?;
+                Ok(AdminStream::Unix(stream))
+            }
+        }
+    }
 }
 
 /// One request, and its answer on standard output.
@@ -47,13 +108,13 @@ pub fn ask(
     body: &[u8],
     show: impl FnOnce(&Value) -> String,
 ) -> ExitCode {
-    let (status, answer) = match exchange(remote, method, target, body) {
+    let (status, answer) = match exchange(&remote.larder, method, target, body) {
         Ok(answered) => answered,
         Err(why) => return failed(&why),
     };
     let parsed: Value = serde_json::from_slice(&answer).unwrap_or(Value::Null);
     // A closed pipe must not end this with a panic; the exit code still tells.
-    let mut out = std::io::stdout();
+    let mut out = io::stdout();
     if remote.json {
         let _ = out.write_all(&answer);
     } else if status == 200 {
@@ -71,41 +132,62 @@ pub fn failed(sentence: &str) -> ExitCode {
 }
 
 /// Status and body.
-fn exchange(remote: &RemoteFlags, method: &str, target: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
-    let (address, token) = whom(remote)?;
-    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    let head = format!(
-        "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    let request = [head.as_bytes(), body].concat();
-    let answer = converse(&address, &request).map_err(|e| {
-        format!("the admin address {} does not answer: {e} (--admin names another)", show_listen(&address))
-    })?;
-    parse(&answer).ok_or_else(|| {
-        format!("what answers on {} is not larder's admin address (--admin names another)", show_listen(&address))
-    })
+pub fn exchange(flags: &AdminFlags, method: &str, target: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
+    let (address, token) = whom(flags)?;
+    let request = [head(method, target, token, body.len()).as_bytes(), body].concat();
+    let answer = converse(&address, &request).map_err(|e| silent(&address, &e))?;
+    parse(&answer).ok_or_else(|| stranger(&address))
 }
 
-fn converse(address: &ListenAddress, request: &[u8]) -> std::io::Result<Vec<u8>> {
-    fn talk(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Vec<u8>> {
-        stream.write_all(request)?;
-        let mut answer = Vec::new();
-        stream.take(ADMIN_ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-        Ok(answer)
-    }
-    match address {
-        ListenAddress::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, ADMIN_PATIENCE)?;
-            stream.set_read_timeout(Some(ADMIN_PATIENCE))?;
-            talk(stream, request)
-        }
-        ListenAddress::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(ADMIN_PATIENCE))?;
-            talk(stream, request)
+/// What is answered without an end, behind its head. A read that brings nothing for `patience` fails.
+pub fn follow(flags: &AdminFlags, target: &str, patience: Duration) -> Result<BufReader<AdminStream>, Unfollowed> {
+    let (address, token) = whom(flags).map_err(Unfollowed::Refused)?;
+    let unreachable = |e: io::Error| Unfollowed::Unreachable(silent(&address, &e));
+    let mut stream = AdminStream::open(&address, patience).map_err(unreachable)?;
+    stream.write_all(head("GET", target, token, 0).as_bytes()).map_err(unreachable)?;
+    let mut stream = BufReader::new(stream);
+    let mut answered = Vec::new();
+    while !answered.ends_with(b"\r\n\r\n") {
+        let read = (&mut stream).take(ADMIN_HEAD_BYTES_MAX as u64).read_until(b'\n', &mut answered);
+        if read.map_err(unreachable)? == 0 || answered.len() > ADMIN_HEAD_BYTES_MAX {
+            return Err(Unfollowed::Refused(stranger(&address)));
         }
     }
+    match parse(&answered) {
+        Some((200, _)) => Ok(stream),
+        Some(_) => {
+            let mut said = Vec::new();
+            // Whatever comes of it, it was refused.
+            let _ = stream.take(ADMIN_ANSWER_BYTES_MAX).read_to_end(&mut said);
+            let sentence = serde_json::from_slice::<Value>(&said).ok();
+            let sentence = sentence.and_then(|answer| Some(answer["error"].as_str()?.to_owned()));
+            Err(Unfollowed::Refused(sentence.unwrap_or_else(|| String::from_utf8_lossy(&said).trim().to_owned())))
+        }
+        None => Err(Unfollowed::Refused(stranger(&address))),
+    }
+}
+
+fn head(method: &str, target: &str, token: Option<String>, body_bytes: usize) -> String {
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    format!(
+        "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: {body_bytes}\r\nConnection: close\r\n\r\n"
+    )
+}
+
+fn silent(address: &ListenAddress, error: &io::Error) -> String {
+    format!("the admin address {} does not answer: {error} (--admin names another)", show_listen(address))
+}
+
+fn stranger(address: &ListenAddress) -> String {
+    format!("what answers on {} is not larder's admin address (--admin names another)", show_listen(address))
+}
+
+fn converse(address: &ListenAddress, request: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = AdminStream::open(address, ADMIN_PATIENCE)?;
+    stream.write_all(request)?;
+    let mut answer = Vec::new();
+    stream.take(ADMIN_ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    Ok(answer)
 }
 
 /// `HTTP/1.1 200 …`, fields, an empty line, the body to the end.
@@ -117,8 +199,8 @@ fn parse(answer: &[u8]) -> Option<(u16, Vec<u8>)> {
 }
 
 /// The address, and the token if there is one.
-fn whom(remote: &RemoteFlags) -> Result<(ListenAddress, Option<String>), String> {
-    let plan = match &remote.config {
+fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
+    let plan = match &flags.config {
         None => AdminPlan {
             address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
             asked_for: false,
@@ -127,11 +209,11 @@ fn whom(remote: &RemoteFlags) -> Result<(ListenAddress, Option<String>), String>
         },
         Some(path) => config::load(path).map_err(|error| error.show(false))?.admin,
     };
-    let token = match &remote.token_file {
+    let token = match &flags.token_file {
         None => plan.token,
         Some(path) => Some(read_token(path)?),
     };
-    match (remote.admin.clone(), plan.address) {
+    match (flags.admin.clone(), plan.address) {
         (Some(address), _) | (None, AdminAddress::At(address)) => Ok((address, token)),
         (None, AdminAddress::Off) => Err("[admin] address is \"off\" in the config: give --admin ADDRESS".to_owned()),
     }

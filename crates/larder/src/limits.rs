@@ -67,6 +67,16 @@ pub const ADMIN_LINGER_READS_MAX: usize = 16;
 /// What `larder vcl` reads of an answer, and how long it waits for one: names may have to be looked up.
 pub const ADMIN_ANSWER_BYTES_MAX: u64 = 16 << 20;
 pub const ADMIN_PATIENCE: Duration = Duration::from_secs(60);
+/// Exchanges that somebody who reads along at the admin address is told of in a second, over all cores: unless it asks for more, and at most.
+pub const ADMIN_EVENTS_PER_SECOND: u32 = 1_000;
+pub const ADMIN_EVENTS_PER_SECOND_MAX: u32 = 1_000_000;
+/// While nothing happens, who reads along hears of us so often.
+pub const ADMIN_QUIET_MAX: Duration = Duration::from_secs(10);
+/// One event as `larder log` reads it, and how long it waits before it looks for a larder that is gone.
+pub const EVENT_LINE_BYTES_MAX: usize = 256 << 10;
+pub const LOG_RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// Groups that `larder log --group-by` tells apart; what comes behind them is one.
+pub const LOG_GROUPS_MAX: usize = 10_000;
 /// After an accept that failed.
 pub const ADMIN_ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

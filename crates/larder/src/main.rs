@@ -28,7 +28,9 @@ mod init;
 mod init_flags;
 mod init_text;
 mod limits;
+mod live_command;
 mod load_tool;
+mod log_command;
 mod log_writer;
 mod machine_check;
 mod name_check;
@@ -43,6 +45,7 @@ mod running;
 mod say;
 mod serve;
 mod signals;
+mod terminal_screen;
 mod tls_files;
 mod tls_flags;
 mod varnish_front;
@@ -82,6 +85,10 @@ fn main() -> ExitCode {
         flags::Command::Explain(flags) => explain_command::explain(&flags),
         flags::Command::Init(flags) => init::init(&flags),
         flags::Command::Import(flags) => import::import(&flags),
+        flags::Command::Stat(flags) => live_command::stat(&flags),
+        flags::Command::Top(flags) => live_command::top(&flags),
+        flags::Command::Hist(flags) => live_command::hist(&flags),
+        flags::Command::Log(flags) => log_command::log(&flags),
         flags::Command::Bench(flags) => load_tool::bench(&flags),
         flags::Command::Lab { command } => load_tool::lab(&command),
         flags::Command::Vcl { command } => vcl_command::vcl(&command),

@@ -168,6 +168,8 @@ mod process_faults;
 mod prometheus_tools;
 #[path = "program/raw_client.rs"]
 mod raw_client;
+#[path = "program/reading_along.rs"]
+mod reading_along;
 #[path = "program/recipes.rs"]
 mod recipes;
 #[path = "program/recording_origin.rs"]

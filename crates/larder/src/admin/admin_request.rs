@@ -8,6 +8,7 @@ use message::{FieldName, FieldsView, Method, Request, Scheme, Status};
 use wire::limits::HeadLimits;
 use wire::{Persistence, ReceivedRequest, RequestBody, read_request, whole_answer};
 
+use super::event_stream::EventsWanted;
 use super::explain_request::ExplainRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
@@ -58,6 +59,8 @@ pub enum Answer {
         request: ExplainRequest,
         head_only: bool,
     },
+    /// Goes on as long as both want.
+    Events(EventsWanted),
     Json {
         status: u16,
         body: String,
@@ -135,12 +138,13 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/metrics" => Page::Metrics,
         b"/status" => Page::Status,
         b"/debug" => Page::Debug,
+        b"/log" if request.method == Method::Get => return events(request, door, rights),
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "this path takes POST"),
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /origins, /vcl, /backends, /bans and /explain",
+                "there are /, /status, /metrics, /log, /origins, /vcl, /backends, /bans and /explain",
             );
         }
     };
@@ -162,6 +166,20 @@ fn needs_rights_to_explain() -> Answer {
         403,
         "what is explained tells what is stored: send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
     )
+}
+
+/// Addresses, users and URLs are nobody's business who may not change anything.
+fn events(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
+    if !may_change(&request.fields, door, rights) {
+        return Answer::refusal(
+            403,
+            "to read along, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
+        );
+    }
+    match EventsWanted::of(request.query) {
+        Ok(wanted) => Answer::Events(wanted),
+        Err(why) => Answer::refusal(400, why),
+    }
 }
 
 /// A request that may have a body, of a length that is known beforehand.
@@ -262,7 +280,7 @@ impl Answer {
             }
             Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
             Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
-            Answer::Vcl { .. } | Answer::Origin { .. } | Answer::Explain { .. } => {
+            Answer::Vcl { .. } | Answer::Origin { .. } | Answer::Explain { .. } | Answer::Events(_) => {
                 unreachable!("it is done before it is answered")
             }
         };

@@ -1,24 +1,19 @@
 //! The screen of a run of load: rate, goodput over time, percentiles, errors by kind, and who is busy.
 //!
-//! Drawn once a second on standard error, on the terminal's other screen, which is left again however the run ends, by
-//! a panic too. Keys are not read, so Ctrl-C is the signal that it always is. What is shown is in `RunNumbers`, which knows
+//! Drawn once a second. Keys are not read, so Ctrl-C is the signal that it always is. What is shown is in `RunNumbers`, which knows
 //! no terminal; the drawing knows no run.
 
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal, Stderr, stderr};
 
 use lab::limits::BUSY_SHARE_MAX;
 use lab::{ErrorKind, Second, TreeUse};
 use ratatui::Frame;
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
+
+use crate::terminal_screen::{Keys, TerminalScreen};
 
 /// Seconds that the curve may hold; a terminal is not wider.
 const CURVE_SECONDS_MAX: usize = 512;
@@ -73,44 +68,18 @@ impl RunNumbers {
 }
 
 /// A terminal that shows a run.
-pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stderr>>,
-}
+pub struct Screen(TerminalScreen);
 
 impl Screen {
     /// Nothing where there is no terminal, or none that can do this.
     pub fn open() -> Option<Screen> {
-        let can = stderr().is_terminal() && std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
-        if !can {
-            return None;
-        }
-        let terminal = Terminal::new(CrosstermBackend::new(stderr())).ok()?;
-        let before = std::panic::take_hook();
-        // A panic's message must stand where it can be read.
-        std::panic::set_hook(Box::new(move |panic| {
-            leave();
-            before(panic);
-        }));
-        execute!(stderr(), EnterAlternateScreen, Hide).ok()?;
-        let mut screen = Screen { terminal };
-        screen.terminal.clear().ok()?;
-        Some(screen)
+        TerminalScreen::open(Keys::Unread).map(Screen)
     }
 
     /// A terminal that is gone is no reason to end a run.
     pub fn draw(&mut self, numbers: &RunNumbers) {
-        let _: io::Result<()> = self.terminal.draw(|frame| draw(frame, numbers)).map(|_| ());
+        let _ = self.0.draw(|frame| draw(frame, numbers));
     }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        leave();
-    }
-}
-
-fn leave() {
-    let _ = execute!(stderr(), Show, LeaveAlternateScreen);
 }
 
 fn draw(frame: &mut Frame<'_>, numbers: &RunNumbers) {
@@ -206,8 +175,10 @@ fn errors_table(numbers: &RunNumbers) -> Table<'static> {
 
 #[cfg(test)]
 mod tests {
-    use ratatui::backend::TestBackend;
     use std::time::Duration;
+
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
 
     use super::*;
 

@@ -22,6 +22,15 @@ pub struct Site {
 impl Site {
     /// With one worker, so that what shares a connection is known. `lines`: more of `[origin.site]`; `others`: more sections.
     pub fn start(url: &str, lines: &str, others: &str) -> Site {
+        Site::configured(url, lines, "", others)
+    }
+
+    /// `admin`: more of `[admin]`.
+    pub fn start_with_admin(url: &str, admin: &str, others: &str) -> Site {
+        Site::configured(url, "", admin, others)
+    }
+
+    fn configured(url: &str, lines: &str, admin: &str, others: &str) -> Site {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = format!("http2-origin-{}-{number}", std::process::id());
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
@@ -29,7 +38,7 @@ impl Site {
         let (config, ports) = (directory.join("larder.toml"), directory.join("ports"));
         let text = format!(
             "[[listen]]\naddress = \"127.0.0.1:0\"\n[origin.site]\nurls = [\"{url}\"]\n{lines}\n\
-             [admin]\naddress = \"127.0.0.1:0\"\ndetails_to = [\"127.0.0.1\"]\n[resolver]\nhosts = {{ \"origin.test\" = \"127.0.0.1\" }}\n{others}\n"
+             [admin]\naddress = \"127.0.0.1:0\"\ndetails_to = [\"127.0.0.1\"]\n{admin}\n[resolver]\nhosts = {{ \"origin.test\" = \"127.0.0.1\" }}\n{others}\n"
         );
         std::fs::write(&config, text).unwrap();
         let errors = std::fs::File::create(directory.join("stderr")).unwrap();

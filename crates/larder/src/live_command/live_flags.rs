@@ -1,0 +1,100 @@
+//! The flags of `larder stat`, `larder top` and `larder hist`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::admin_client::AdminFlags;
+use crate::quantities::parse_duration;
+
+#[derive(Clone, Debug, Args)]
+pub struct StatFlags {
+    /// Print all figures once, a line each, and end
+    #[arg(short = '1', long)]
+    pub once: bool,
+
+    /// How often they are read again
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub every: Duration,
+
+    #[command(flatten)]
+    pub larder: AdminFlags,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct TopFlags {
+    /// By which field; `larder log --fields` lists them
+    #[arg(long, value_name = "FIELD", default_value = "url")]
+    pub by: String,
+
+    /// What comes first
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = TopOrder::Requests)]
+    pub order: TopOrder,
+
+    /// Only exchanges that meet this, as in `larder log`
+    #[arg(short, long, value_name = "QUERY", default_value = "", hide_default_value = true)]
+    pub query: String,
+
+    /// At most so many exchanges a second are looked at: of more, an even share
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rate: u32,
+
+    /// How often it is shown
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub every: Duration,
+
+    #[command(flatten)]
+    pub larder: AdminFlags,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct HistFlags {
+    /// Which time
+    #[arg(long, value_name = "TIME", value_enum, default_value_t = HistTime::Whole)]
+    pub time: HistTime,
+
+    /// Of the last so long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
+    pub window: Duration,
+
+    /// How often it is read again
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub every: Duration,
+
+    #[command(flatten)]
+    pub larder: AdminFlags,
+}
+
+/// By what the rows of `larder top` are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TopOrder {
+    Requests,
+    /// Not from the store: an origin was asked
+    Misses,
+    Bytes,
+    /// All time together
+    Time,
+    /// Answered with 5xx
+    Failed,
+}
+
+impl TopOrder {
+    pub const ALL: [TopOrder; 5] =
+        [TopOrder::Requests, TopOrder::Misses, TopOrder::Bytes, TopOrder::Time, TopOrder::Failed];
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HistTime {
+    /// Until the last byte of the answer
+    Whole,
+    /// Until its first
+    FirstByte,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let span = parse_duration(text)?;
+    match span >= Duration::from_millis(100) {
+        true => Ok(span),
+        false => Err("at least 100ms".to_owned()),
+    }
+}
