@@ -156,7 +156,7 @@ impl SquidLines {
         let regexes = of_paths.flat_map(|words| &words[3..]).filter(|word| !word.starts_with(['-', '"']));
         let paths: BTreeSet<String> = regexes.filter_map(|regex| path_of(regex)).collect();
         let around = paths.iter().flat_map(|path| {
-            let escaped = path.bytes().nth(1).map(|first| format!("/%{first:02x}{}", &path[2..]));
+            let escaped = path.as_bytes().get(1).map(|first| format!("/%{first:02x}{}", &path[2..]));
             [
                 Some(path.clone()),
                 escaped,
