@@ -15,9 +15,9 @@ use crate::explain_command::ExplainUrlFlags;
 use crate::import::ImportFlags;
 use crate::init_flags::InitFlags;
 use crate::limits;
-use crate::live_command::{HistFlags, StatFlags, TopFlags};
+use crate::live_command::{HIST_EXAMPLES, HistFlags, STAT_EXAMPLES, StatFlags, TOP_COMMAND_EXAMPLES, TopFlags};
 use crate::load_tool::{BenchFlags, LabCommand};
-use crate::log_command::LogFlags;
+use crate::log_command::{LOG_EXAMPLES, LogFlags};
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
 use crate::quantities::parse_size;
 use crate::tls_flags::TlsFlags;
@@ -61,7 +61,7 @@ pub enum Command {
     #[command(after_help = STAT_EXAMPLES)]
     Stat(Box<StatFlags>),
     /// Show which URLs, clients, hosts, origins, … ask most, or cost most
-    #[command(after_help = TOP_EXAMPLES_OF_TOP)]
+    #[command(after_help = TOP_COMMAND_EXAMPLES)]
     Top(Box<TopFlags>),
     /// Show how long answers take, hits beside the others
     #[command(after_help = HIST_EXAMPLES)]
@@ -190,61 +190,6 @@ its place. Of every file, what was not carried over is listed, what means someth
 checked. What a configuration kept closed stays closed.
 
 Exit codes: 0 all was carried over and the new file is good; 1 something was not, or the file cannot be read; 2 wrong flags.";
-
-const STAT_EXAMPLES: &str = "\
-Examples:
-  larder stat                              a screen, on a terminal
-  larder stat --once | grep origins        all figures, once
-  larder stat --every 10s >> stat.log      a line each ten seconds
-
-Keys: arrows and PgUp, PgDn move; v shows or hides what is zero; q ends.
-
-Exit codes: 0 ended; 1 no larder answers at the admin address; 2 wrong flags.";
-
-const TOP_EXAMPLES_OF_TOP: &str = "\
-Examples:
-  larder top --config larder.toml                               the URLs that are asked for most
-  larder top --by client --order bytes                          who fetches most
-  larder top --by url -q 'class == pass'                        what is never stored
-  larder top --by origin.address --order time                   where the time goes
-  larder top --by why -q why                                    why things are not stored, or fail
-
-It reads along as `larder log` does, and needs the same rights. It keeps 1,000 values: what is asked for seldom gives way, and the count of who came in
-its place is too high by at most what ERR says (Space-Saving; Metwally et al. 2005).
-
-Keys: o orders by the next column; f takes the next field of url, path, host, client, agent, origin, status, class, why, route; r begins anew; q ends.
-
-Exit codes: 0 ended; 1 a mistake in the query, or no larder; 2 wrong flags.";
-
-const HIST_EXAMPLES: &str = "\
-Examples:
-  larder hist                              the last ten seconds, on a terminal
-  larder hist --time first-byte --window 60s
-
-Hits are |, answers that an origin was asked for #; each column is twice as long as the one before. Elsewhere than on a terminal it prints percentiles, a line
-for each interval.
-
-Keys: t takes the other time; q ends.
-
-Exit codes: 0 ended; 1 no larder answers at the admin address; 2 wrong flags.";
-
-const LOG_EXAMPLES: &str = "\
-Examples:
-  larder log --config larder.toml                               what is asked now, a line each
-  larder log -q 'status >= 500 and origin == app'               what that origin failed
-  larder log -q 'class == miss and time.first_byte > 1s'        slow misses
-  larder log -q 'client == 10.0.0.0/8 and not agent ~ curl' --format json
-  larder log --for 30s --group-by url -q 'class == pass'        which URLs are never stored
-  larder log --record /var/log/larder.events                    keep them; 5 files of 64 MiB at most
-  larder log --from /var/log/larder.events --group-by client    look into a record
-
-A query compares fields (--fields lists them) by == != < <= > >= and, with a regex, ~ and !~; a field alone asks whether it is
-there. Times are written 250us, 20ms or 1.5s, bytes 512 or 20K, networks 10.0.0.0/8. What needs blanks stands within quotes.
-
-The running larder is asked at its admin address, with the token of [admin] or through its UNIX socket; it is waited for while it
-restarts. Only while somebody reads along does it gather what origins were asked and how long each phase took.
-
-Exit codes: 0 ended; 1 a mistake in the query, no larder, or a file that is no record; 2 wrong flags.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:

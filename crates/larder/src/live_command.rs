@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use proxy::Moment;
 
-pub use live_flags::{HistFlags, StatFlags, TopFlags};
+pub use live_flags::{HIST_EXAMPLES, HistFlags, STAT_EXAMPLES, StatFlags, TOP_COMMAND_EXAMPLES, TopFlags};
 
+use crate::admin_client::failed;
 use crate::live_command::figures_source::since;
 use crate::live_command::hist_view::HistView;
 use crate::live_command::stat_view::StatView;
 use crate::live_command::top_view::TopView;
 use crate::live_command::view::View;
-use crate::say::say;
 use crate::terminal_screen::{Keys, TerminalScreen, Typed};
 
 pub fn stat(flags: &StatFlags) -> ExitCode {
@@ -47,11 +47,6 @@ pub fn hist(flags: &HistFlags) -> ExitCode {
         Ok(view) => watch(view, flags.every),
         Err(why) => failed(&why),
     }
-}
-
-fn failed(why: &str) -> ExitCode {
-    say!("error: {}", why.trim_end());
-    ExitCode::FAILURE
 }
 
 fn print(text: &str) -> ExitCode {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use proxy::events::{EVENT_FIELDS, EventField, EventQuery, FieldKind};
 
-pub use log_flags::{LogFlags, LogForm};
+pub use log_flags::{LOG_EXAMPLES, LogFlags, LogForm};
 
 use crate::log_command::event_groups::EventGroups;
 use crate::log_command::event_record::EventRecord;

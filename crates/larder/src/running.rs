@@ -90,7 +90,7 @@ impl Running {
             workers: plan.workers_count(),
             log: sink,
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
-            vcl,
+            program: vcl,
             disk: open_disks(&plan)?,
             memory: Some(Arc::new(Process)),
         };

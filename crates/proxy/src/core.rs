@@ -110,7 +110,7 @@ impl Shared {
     /// Swaps the site and tells the cores.
     pub(crate) fn set_site(&self, site: Site) {
         let site = Arc::new(site);
-        if let Some(vcl) = &site.vcl {
+        if let Some(vcl) = &site.program {
             vcl.note_site(&site);
             // Before anything is stored that a ban might meet.
             self.cache.watch_for_bans();

@@ -114,7 +114,7 @@ impl DryRunner {
             workers: 1,
             log: Some(Arc::new(Unread)),
             world: Arc::clone(&world) as Arc<dyn World>,
-            vcl: None,
+            program: None,
             disk: None,
             memory: None,
         };
@@ -135,7 +135,7 @@ impl DryRunner {
         for backend in vcl.loaded.backends() {
             vcl.order_health(&backend.name, HealthOrder::Healthy);
         }
-        site.vcl = Some(vcl);
+        site.program = Some(vcl);
         shared.set_site(site);
         let watch = Rc::new(Watch::default());
         let core = Rc::new(Core::watched(shared, Rc::clone(&watch), clock_after(0)));
@@ -147,13 +147,13 @@ impl DryRunner {
     /// The program as it is loaded.
     pub fn loaded(&self) -> Arc<Loaded> {
         let site = self.core.site();
-        Arc::clone(&site.vcl.as_ref().expect("a dry run has a program").loaded)
+        Arc::clone(&site.program.as_ref().expect("a dry run has a program").loaded)
     }
 
     /// From here on the backend is sick, or well. False when there is none of that name.
     pub fn set_health(&self, backend: &str, healthy: bool) -> bool {
         let order = if healthy { HealthOrder::Healthy } else { HealthOrder::Sick };
-        self.core.site().vcl.as_ref().is_some_and(|vcl| vcl.order_health(backend, order))
+        self.core.site().program.as_ref().is_some_and(|vcl| vcl.order_health(backend, order))
     }
 
     /// Time goes by.

@@ -54,7 +54,7 @@ pub(crate) fn open<S: RequestSource>(
             if rewritten.is_some_and(|rewritten| rewritten.put_into(&mut received.request)) {
                 seen = FieldSet::of(received.request.fields);
             }
-            if let Some(program) = site.vcl.clone().filter(|_| is_program_s(&site, &ruling)) {
+            if let Some(program) = site.program.clone().filter(|_| is_program_s(&site, &ruling)) {
                 return program_request::open(
                     core,
                     source,
@@ -78,7 +78,7 @@ pub(crate) fn ruled(
     (received, moment): (&mut ReceivedRequest<'_>, Moment),
     room: &mut RewritingRoom<'_>,
 ) -> (FieldSet, ClientIdentity, RouteVerdict) {
-    let (seen, mut client) = match site.vcl {
+    let (seen, mut client) = match site.program {
         None => receive::who_asks(site, received, asker.peer),
         Some(_) => receive::who_asks_program(site, received, asker.peer),
     };

@@ -41,7 +41,7 @@
 //!     hsts: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
-//! let start = Start { settings, workers: 1, log: None, records: None, world, vcl: None, disk: None, memory: None };
+//! let start = Start { settings, workers: 1, log: None, records: None, world, program: None, disk: None, memory: None };
 //! let proxy = Proxy::start(start).expect("a port is free");
 //!
 //! let ListenAddress::Tcp(address) = proxy.listen_addresses()[0].1.clone() else { panic!("it listens on TCP") };

@@ -145,7 +145,7 @@ impl PageParts {
         let is_another_s =
             || rules.is_some_and(|rules| rules.access.wants_known_clients() || rules.answers(&self.client));
         let is_refused = || self.site.why_refused(&part, &self.client, route).is_some() || is_another_s();
-        if self.site.vcl.is_some() && is_refused() {
+        if self.site.program.is_some() && is_refused() {
             return Err(LeftOut::Route);
         }
         Ok(part.to_head())

@@ -100,7 +100,7 @@ pub struct Start {
     /// What loaded programs may ask of the machine.
     pub world: Arc<dyn World>,
     /// Decides from the first request on.
-    pub vcl: Option<VclProgram>,
+    pub program: Option<VclProgram>,
     /// What the store has beneath its memory.
     pub disk: Option<Disk>,
     /// Who knows what the process occupies. Without, only what is accounted is bounded.
@@ -146,7 +146,7 @@ impl Proxy {
 
     /// Takes over new settings, and a program if there is one; open connections, the store and running transactions stay
     /// as they are. Refused as a whole when a new listener cannot be bound or the program cannot be loaded.
-    pub fn reload(&self, settings: Settings, vcl: Option<VclProgram>) -> Result<Vec<String>, StartError> {
+    pub fn reload(&self, settings: Settings, program: Option<VclProgram>) -> Result<Vec<String>, StartError> {
         check(&settings)?;
         let shelf = &self.shared.shelf;
         let mut bound = self.bound.lock();
@@ -175,12 +175,12 @@ impl Proxy {
         let memory_bytes_max = settings.memory_bytes_max;
         let mut site = Site::new(settings, &self.instance, Some(&old));
         let probes = begin_probes(shelf, &site)?;
-        let ready = vcl.map(|program| shelf.prepare(program, &site)).transpose().map_err(StartError::Vcl)?;
+        let ready = program.map(|program| shelf.prepare(program, &site)).transpose().map_err(StartError::Vcl)?;
         let mut changes = shelf.changes();
-        site.vcl = match ready {
+        site.program = match ready {
             Some(ready) => Some(shelf.put(&mut changes, ready).map_err(StartError::Vcl)?),
             // Somebody may have said `use` meanwhile.
-            None => self.shared.site.load().vcl.clone(),
+            None => self.shared.site.load().program.clone(),
         };
         // From here on nothing is refused any more.
         bound.retain(|(known, _)| listeners.contains(known));
@@ -362,7 +362,7 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a dry run.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, records, world, vcl, disk, memory: _ } = start;
+    let Start { settings, workers, log, records, world, program, disk, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
     let notifier = Arc::new(Post(Arc::clone(&mailboxes)));
@@ -383,12 +383,12 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
     cache.set_dictionary_bounds(settings.dictionary_bounds());
     let shelf = VclShelf::new(world, stage);
     let mut site = Site::new(settings, instance, None);
-    if let Some(program) = vcl {
+    if let Some(program) = program {
         let ready = shelf.prepare(program, &site).map_err(StartError::Vcl)?;
-        site.vcl = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
+        site.program = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
     }
     let site = Arc::new(site);
-    if let Some(vcl) = &site.vcl {
+    if let Some(vcl) = &site.program {
         vcl.note_site(&site);
         cache.watch_for_bans();
     }

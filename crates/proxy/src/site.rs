@@ -58,7 +58,7 @@ pub(crate) struct Site {
     pub(crate) forward: Arc<Forward>,
     pub(crate) memcached: Arc<Gateways>,
     /// Who decides in place of the built-in policy, origins and routes.
-    pub(crate) vcl: Option<Arc<VclSite>>,
+    pub(crate) program: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
     pub(crate) pseudonym: String,
     /// What we say in `Via` of what came by HTTP/1.1.
@@ -104,7 +104,7 @@ impl Site {
             origins,
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits, &settings.compress)),
             memcached: Arc::new(memcached),
-            vcl: previous.and_then(|site| site.vcl.clone()),
+            program: previous.and_then(|site| site.program.clone()),
             has_guards,
             has_limits,
             has_services,
@@ -119,14 +119,14 @@ impl Site {
     }
 
     /// The same configuration with another program.
-    pub(crate) fn with_vcl(site: &Site, vcl: Option<Arc<VclSite>>) -> Site {
+    pub(crate) fn with_vcl(site: &Site, program: Option<Arc<VclSite>>) -> Site {
         Site {
             settings: site.settings.clone(),
             origins: Arc::clone(&site.origins),
             files: Arc::clone(&site.files),
             forward: Arc::clone(&site.forward),
             memcached: Arc::clone(&site.memcached),
-            vcl,
+            program,
             pseudonym: site.pseudonym.clone(),
             via: site.via.clone(),
             hit_status: site.hit_status.clone(),
@@ -164,7 +164,7 @@ impl Site {
     #[inline]
     pub(crate) fn compress(&self, backend: Option<Backend>) -> Option<&CompressSettings> {
         let compress = &self.settings.compress;
-        (compress.is_on && self.vcl.is_none() && backend != Some(Backend::Forward)).then_some(compress)
+        (compress.is_on && self.program.is_none() && backend != Some(Backend::Forward)).then_some(compress)
     }
 
     /// The same with what the request's route says of it.
@@ -192,7 +192,7 @@ impl Site {
     /// Do parameters and cookies by which visits are counted make no difference? A program says that itself.
     #[inline]
     pub(crate) fn ignores_tracking(&self) -> bool {
-        self.settings.policy.ignore_tracking.unwrap_or(self.vcl.is_none())
+        self.settings.policy.ignore_tracking.unwrap_or(self.program.is_none())
     }
 
     /// What becomes of the fields of answers, where anything does.
@@ -214,7 +214,7 @@ impl Site {
 
     /// Which answers to requests like this are looked through for parts, where no program decides.
     pub(crate) fn esi_pages(&self, routed: Routed) -> EsiPages {
-        if !self.is_esi_surrogate || self.vcl.is_some() {
+        if !self.is_esi_surrogate || self.program.is_some() {
             return EsiPages::None;
         }
         self.route_of(routed).and_then(|route| route.esi).unwrap_or(self.settings.esi.pages)

@@ -163,7 +163,7 @@ impl Story {
             workers: 1,
             log: Some(Arc::clone(&heard) as Arc<dyn LogSink>),
             world: Arc::new(NoWorld),
-            vcl: None,
+            program: None,
             disk: None,
             memory: None,
         };
@@ -173,7 +173,7 @@ impl Story {
             let mut site = Site::new(settings, &instance, Some(&shared.site.load_full()));
             let ready = shared.shelf.prepare(checked(text), &site).unwrap_or_else(|e| panic!("{e}"));
             let vcl = shared.shelf.put(&mut shared.shelf.changes(), ready).unwrap_or_else(|e| panic!("{e}"));
-            site.vcl = Some(vcl);
+            site.program = Some(vcl);
             shared.set_site(site);
         }
         let watch = Rc::new(Watch::default());

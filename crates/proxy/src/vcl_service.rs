@@ -77,7 +77,7 @@ impl Proxy {
     pub fn discard_vcl(&self, name: &str) -> Result<(), VclError> {
         let shelf = &self.shared.shelf;
         let mut changes = shelf.changes();
-        shelf.discard(&mut changes, name, self.shared.site.load().vcl.as_deref())
+        shelf.discard(&mut changes, name, self.shared.site.load().program.as_deref())
     }
 
     pub fn label_vcl(&self, label: &str, name: &str) -> Result<(), VclError> {
@@ -95,7 +95,7 @@ impl Proxy {
     /// What an operator decides about the backends of this name: `NAME` of the active program, or `VCL.NAME`.
     pub fn order_backend_health(&self, backend: &str, order: HealthOrder) -> Result<(), VclError> {
         let shelf = &self.shared.shelf;
-        shelf.order_health(&shelf.changes(), backend, order, self.shared.site.load().vcl.as_ref())
+        shelf.order_health(&shelf.changes(), backend, order, self.shared.site.load().program.as_ref())
     }
 
     /// Ready when every invalidation so far survives a crash.
@@ -131,7 +131,7 @@ impl Proxy {
         let now_ms = Clock::read().at(Moment::now()).mono_ms;
         let status = |vcl: &Arc<VclSite>| VclStatus {
             name: vcl.name.to_string(),
-            is_active: active.vcl.as_ref().is_some_and(|active| Arc::ptr_eq(active, vcl)),
+            is_active: active.program.as_ref().is_some_and(|active| Arc::ptr_eq(active, vcl)),
             is_warm: vcl.is_warm(),
             labels: changes.labels_of(vcl).map(|label| label.name.clone()).collect(),
             under_way: self.under_way(vcl, &active, &changes),
@@ -145,7 +145,7 @@ impl Proxy {
         let holders = vcl.holders();
         // The shelf, and each label.
         let directly = holders.directly.saturating_sub(1 + changes.labels_of(vcl).count());
-        let is_active = active.vcl.as_ref().is_some_and(|active| Arc::ptr_eq(active, vcl));
+        let is_active = active.program.as_ref().is_some_and(|active| Arc::ptr_eq(active, vcl));
         // The swap, every core, and our caller.
         let for_good = if is_active { self.shared.loads.len() + 2 } else { 0 };
         directly + holders.through_sites.saturating_sub(for_good)

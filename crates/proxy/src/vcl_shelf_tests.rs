@@ -29,7 +29,7 @@ fn with_proxy(boot: Option<&str>, test: impl FnOnce(&Proxy)) {
         log: None,
         records: None,
         world: Arc::new(NoWorld),
-        vcl,
+        program: vcl,
         disk: None,
         memory: None,
     };
@@ -122,7 +122,7 @@ fn a_label_stands_for_a_program_and_keeps_it() {
 fn a_discarded_program_lives_until_the_last_transaction_leaves() {
     with_proxy(Some(ONE), |proxy| {
         let transaction = proxy.shared.site.load_full();
-        let program = Arc::downgrade(transaction.vcl.as_ref().unwrap());
+        let program = Arc::downgrade(transaction.program.as_ref().unwrap());
         let under_way = |name: &str| proxy.vcls_status().into_iter().find(|vcl| vcl.name == name).unwrap().under_way;
         let settles_at = |name: &str, count: usize| {
             // Cores take the new site from their mailboxes.
@@ -153,8 +153,8 @@ fn a_hundred_reloads_leave_nothing_behind() {
         let mut gone = Vec::new();
         for n in 0..100 {
             let site = proxy.shared.site.load_full();
-            gone.push(Arc::downgrade(site.vcl.as_ref().unwrap()));
-            let before = site.vcl.as_ref().unwrap().name.to_string();
+            gone.push(Arc::downgrade(site.program.as_ref().unwrap()));
+            let before = site.program.as_ref().unwrap().name.to_string();
             let name = format!("reload-{n}");
             let settings = site.settings.clone();
             let mut vcl = program(&name, ONE);
@@ -216,7 +216,7 @@ fn who_is_of_no_use_for_a_while_goes_cold() {
         assert_eq!(warm(), [true, true, true]);
         let site = proxy.shared.site.load_full();
         let later_ms = deadline_now_ms() + 600_000;
-        proxy.shared.shelf.cool(site.vcl.as_ref(), later_ms, Duration::from_secs(599).as_millis() as u64);
+        proxy.shared.shelf.cool(site.program.as_ref(), later_ms, Duration::from_secs(599).as_millis() as u64);
         assert_eq!(warm(), [true, false, true]);
         check(proxy.use_vcl("idle"), Ok(()));
         assert_eq!(warm(), [true, true, true], "warm before it decides");

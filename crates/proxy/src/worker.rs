@@ -129,7 +129,7 @@ async fn tick(core: Rc<Core>) {
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.note_time(core.now());
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
-            if core.site_ref().vcl.is_some() {
+            if core.site_ref().program.is_some() {
                 core.shared.cache.reap(core.now(), REAPED_PER_TICK_MAX);
             }
         }
@@ -150,6 +150,6 @@ fn sweep_origins(core: &Core) {
     }
     if core.index == 0 {
         let cooldown_ms = site.settings.vcl.vcl_cooldown.as_millis().try_into().unwrap_or(u64::MAX);
-        shelf.cool(site.vcl.as_ref(), deadline_now_ms(), cooldown_ms);
+        shelf.cool(site.program.as_ref(), deadline_now_ms(), cooldown_ms);
     }
 }

@@ -98,3 +98,40 @@ fn interval(text: &str) -> Result<Duration, String> {
         false => Err("at least 100ms".to_owned()),
     }
 }
+
+pub const STAT_EXAMPLES: &str = "\
+Examples:
+  larder stat                              a screen, on a terminal
+  larder stat --once | grep origins        all figures, once
+  larder stat --every 10s >> stat.log      a line each ten seconds
+
+Keys: arrows and PgUp, PgDn move; v shows or hides what is zero; q ends.
+
+Exit codes: 0 ended; 1 no larder answers at the admin address; 2 wrong flags.";
+
+pub const TOP_COMMAND_EXAMPLES: &str = "\
+Examples:
+  larder top --config larder.toml                               the URLs that are asked for most
+  larder top --by client --order bytes                          who fetches most
+  larder top --by url -q 'class == pass'                        what is never stored
+  larder top --by origin.address --order time                   where the time goes
+  larder top --by why -q why                                    why things are not stored, or fail
+
+It reads along as `larder log` does, and needs the same rights. It keeps 1,000 values: what is asked for seldom gives way, and the count of who came in
+its place is too high by at most what ERR says (Space-Saving; Metwally et al. 2005).
+
+Keys: o orders by the next column; f takes the next field of url, path, host, client, agent, origin, status, class, why, route; r begins anew; q ends.
+
+Exit codes: 0 ended; 1 a mistake in the query, or no larder; 2 wrong flags.";
+
+pub const HIST_EXAMPLES: &str = "\
+Examples:
+  larder hist                              the last ten seconds, on a terminal
+  larder hist --time first-byte --window 60s
+
+Hits are |, answers that an origin was asked for #; each column is twice as long as the one before. Elsewhere than on a terminal it prints percentiles, a line
+for each interval.
+
+Keys: t takes the other time; q ends.
+
+Exit codes: 0 ended; 1 no larder answers at the admin address; 2 wrong flags.";

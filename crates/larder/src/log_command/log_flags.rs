@@ -92,3 +92,21 @@ impl LogFlags {
         }
     }
 }
+
+pub const LOG_EXAMPLES: &str = "\
+Examples:
+  larder log --config larder.toml                               what is asked now, a line each
+  larder log -q 'status >= 500 and origin == app'               what that origin failed
+  larder log -q 'class == miss and time.first_byte > 1s'        slow misses
+  larder log -q 'client == 10.0.0.0/8 and not agent ~ curl' --format json
+  larder log --for 30s --group-by url -q 'class == pass'        which URLs are never stored
+  larder log --record /var/log/larder.events                    keep them; 5 files of 64 MiB at most
+  larder log --from /var/log/larder.events --group-by client    look into a record
+
+A query compares fields (--fields lists them) by == != < <= > >= and, with a regex, ~ and !~; a field alone asks whether it is
+there. Times are written 250us, 20ms or 1.5s, bytes 512 or 20K, networks 10.0.0.0/8. What needs blanks stands within quotes.
+
+The running larder is asked at its admin address, with the token of [admin] or through its UNIX socket; it is waited for while it
+restarts. Only while somebody reads along does it gather what origins were asked and how long each phase took.
+
+Exit codes: 0 ended; 1 a mistake in the query, no larder, or a file that is no record; 2 wrong flags.";

@@ -53,7 +53,7 @@ pub(super) fn explain(shared: Arc<Shared>, question: &ExplainQuestion) -> Result
     }
     let mut explained = Explanation::new(WouldBe::Miss, core.now().wall_ms);
     note_route(&site, ruling.route, &mut explained);
-    match site.vcl.as_ref().filter(|_| is_program_s(&site, &ruling)) {
+    match site.program.as_ref().filter(|_| is_program_s(&site, &ruling)) {
         Some(program) => {
             explained.would_be = WouldBe::Program(program.name.to_string());
             explained.notes.push(BY_PROGRAM.to_owned());
