@@ -30,6 +30,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use message::Status;
 use parking_lot::Mutex;
@@ -165,16 +166,19 @@ where
     loop {
         match accept().await {
             Ok((stream, door)) => {
-                held.retain(|talk: &AbortHandle| !talk.is_finished());
+                // Those who read along are bounded by their own number, and are here to stay.
+                held.retain(|talk: &Talk| !talk.handle.is_finished() && !talk.reads_along.load(Ordering::Relaxed));
                 if held.len() == limits::ADMIN_CONNECTIONS_MAX {
                     end_oldest(&mut held);
                 }
                 let admin = Arc::clone(&admin);
+                let reads_along = Arc::new(AtomicBool::new(false));
+                let notes = Arc::clone(&reads_along);
                 let talk = tokio::spawn(async move {
                     // A client that is too slow, or gone, is no concern of anybody's.
-                    let _ = converse(stream, door, admin).await;
+                    let _ = converse(stream, door, admin, &notes).await;
                 });
-                held.push_back(talk.abort_handle());
+                held.push_back(Talk { handle: talk.abort_handle(), reads_along });
                 // Its request is usually there already, and is answered before the next connection is looked at.
                 tokio::task::yield_now().await;
             }
@@ -187,15 +191,22 @@ where
     }
 }
 
+/// A connection that is held.
+struct Talk {
+    handle: AbortHandle,
+    /// It goes on as long as both want.
+    reads_along: Arc<AtomicBool>,
+}
+
 /// The place goes to who comes. Whoever asks is answered in a moment; the oldest has nothing to ask, or its answer.
-fn end_oldest(held: &mut VecDeque<AbortHandle>) {
+fn end_oldest(held: &mut VecDeque<Talk>) {
     if let Some(oldest) = held.pop_front() {
-        oldest.abort();
+        oldest.handle.abort();
     }
 }
 
 /// One request, one answer, and the end. What takes time in between is ours: the client's time stands still.
-async fn converse<S>(mut stream: S, door: Door, admin: Arc<Admin>) -> io::Result<()>
+async fn converse<S>(mut stream: S, door: Door, admin: Arc<Admin>, reads_along: &AtomicBool) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -216,7 +227,10 @@ where
             act.await.map_err(io::Error::other)?.into_answer(head_only)
         }
         Answer::Events(wanted) => match wanted.begin(&admin.proxy) {
-            Ok(events) => return event_stream::serve(&mut stream, events).await,
+            Ok(events) => {
+                reads_along.store(true, Ordering::Relaxed);
+                return event_stream::serve(&mut stream, events).await;
+            }
             Err(refused) => refused.into_answer(false),
         },
         answer => answer,

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::addresses::{AdminAddress, parse_listen, show_listen};
 use crate::bounded_file;
 use crate::config;
-use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_HEAD_BYTES_MAX, ADMIN_PATIENCE};
+use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_HEAD_BYTES_MAX, ADMIN_PATIENCE, ADMIN_TIMEOUT};
 use crate::plan::{ADMIN_DEFAULT, AdminPlan};
 use crate::say::say;
 
@@ -87,7 +87,7 @@ impl AdminStream {
     fn open(address: &ListenAddress, patience: Duration) -> io::Result<AdminStream> {
         match address {
             ListenAddress::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, ADMIN_PATIENCE)?;
+                let stream = TcpStream::connect_timeout(address, patience)?;
                 stream.set_read_timeout(Some(patience))?;
                 Ok(AdminStream::Tcp(stream))
             }
@@ -96,6 +96,13 @@ impl AdminStream {
                 stream.set_read_timeout(Some(patience))?;
                 Ok(AdminStream::Unix(stream))
             }
+        }
+    }
+
+    fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        match self {
+            AdminStream::Tcp(stream) => stream.set_read_timeout(Some(patience)),
+            AdminStream::Unix(stream) => stream.set_read_timeout(Some(patience)),
         }
     }
 }
@@ -132,36 +139,54 @@ pub fn failed(sentence: &str) -> ExitCode {
 }
 
 /// Status and body.
-pub fn exchange(flags: &AdminFlags, method: &str, target: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
+fn exchange(flags: &AdminFlags, method: &str, target: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
+    exchange_within(ADMIN_PATIENCE, flags, (method, target), body)
+}
+
+/// Status and body, where a read waits for so long.
+pub fn exchange_within(
+    patience: Duration,
+    flags: &AdminFlags,
+    (method, target): (&str, &str),
+    body: &[u8],
+) -> Result<(u16, Vec<u8>), String> {
     let (address, token) = whom(flags)?;
     let request = [head(method, target, token, body.len()).as_bytes(), body].concat();
-    let answer = converse(&address, &request).map_err(|e| silent(&address, &e))?;
+    let answer = converse(&address, &request, patience).map_err(|e| silent(&address, &e))?;
     parse(&answer).ok_or_else(|| stranger(&address))
 }
 
-/// What is answered without an end, behind its head. A read that brings nothing for `patience` fails.
+/// What is answered without an end, behind its head. A read that brings nothing for `patience` fails from then on.
 pub fn follow(flags: &AdminFlags, target: &str, patience: Duration) -> Result<BufReader<AdminStream>, Unfollowed> {
-    let (address, token) = whom(flags).map_err(Unfollowed::Refused)?;
+    let (address, token) = whom(flags).map_err(Unfollowed::Unreachable)?;
     let unreachable = |e: io::Error| Unfollowed::Unreachable(silent(&address, &e));
-    let mut stream = AdminStream::open(&address, patience).map_err(unreachable)?;
+    let mut stream = AdminStream::open(&address, ADMIN_TIMEOUT).map_err(unreachable)?;
     stream.write_all(head("GET", target, token, 0).as_bytes()).map_err(unreachable)?;
     let mut stream = BufReader::new(stream);
     let mut answered = Vec::new();
     while !answered.ends_with(b"\r\n\r\n") {
         let read = (&mut stream).take(ADMIN_HEAD_BYTES_MAX as u64).read_until(b'\n', &mut answered);
-        if read.map_err(unreachable)? == 0 || answered.len() > ADMIN_HEAD_BYTES_MAX {
+        if read.map_err(unreachable)? == 0 {
+            return Err(Unfollowed::Unreachable(stranger(&address)));
+        }
+        if answered.len() > ADMIN_HEAD_BYTES_MAX {
             return Err(Unfollowed::Refused(stranger(&address)));
         }
     }
     match parse(&answered) {
-        Some((200, _)) => Ok(stream),
-        Some(_) => {
+        Some((200, _)) => {
+            stream.get_ref().set_patience(patience).map_err(unreachable)?;
+            Ok(stream)
+        }
+        Some((status, _)) => {
             let mut said = Vec::new();
             // Whatever comes of it, it was refused.
             let _ = stream.take(ADMIN_ANSWER_BYTES_MAX).read_to_end(&mut said);
             let sentence = serde_json::from_slice::<Value>(&said).ok();
             let sentence = sentence.and_then(|answer| Some(answer["error"].as_str()?.to_owned()));
-            Err(Unfollowed::Refused(sentence.unwrap_or_else(|| String::from_utf8_lossy(&said).trim().to_owned())))
+            let sentence = sentence.unwrap_or_else(|| String::from_utf8_lossy(&said).trim().to_owned());
+            // There may be room in a moment.
+            Err(if status == 503 { Unfollowed::Unreachable(sentence) } else { Unfollowed::Refused(sentence) })
         }
         None => Err(Unfollowed::Refused(stranger(&address))),
     }
@@ -182,8 +207,8 @@ fn stranger(address: &ListenAddress) -> String {
     format!("what answers on {} is not larder's admin address (--admin names another)", show_listen(address))
 }
 
-fn converse(address: &ListenAddress, request: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = AdminStream::open(address, ADMIN_PATIENCE)?;
+fn converse(address: &ListenAddress, request: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
+    let mut stream = AdminStream::open(address, patience)?;
     stream.write_all(request)?;
     let mut answer = Vec::new();
     stream.take(ADMIN_ANSWER_BYTES_MAX).read_to_end(&mut answer)?;

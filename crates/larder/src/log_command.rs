@@ -13,11 +13,14 @@ pub mod shown_safely;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use proxy::events::{EVENT_FIELDS, EventField, EventQuery, FieldKind};
+use proxy::events::{EVENT_FIELDS, EVENT_VERSION, EventField, EventQuery, FieldKind};
 
 pub use log_flags::{LOG_EXAMPLES, LogFlags, LogForm};
 
+use crate::ending_signals;
 use crate::log_command::event_groups::EventGroups;
 use crate::log_command::event_record::EventRecord;
 use crate::log_command::event_source::{EventSource, NextEvent, Until};
@@ -60,7 +63,15 @@ fn run(flags: &LogFlags) -> Result<(), Ended> {
     let by = flags.group_by.as_deref().map(group_field).transpose().map_err(Ended::Failed)?;
     let until = flags.span.map(Until::begin);
     let mut source = match flags.from.is_empty() {
-        true => EventSource::live(&flags.larder, &flags.query, flags.rate, until).map_err(Ended::Failed)?,
+        true => {
+            // The groups are shown when somebody has seen enough, too.
+            let stop = Arc::new(AtomicBool::new(false));
+            if by.is_some() {
+                let says = Arc::clone(&stop);
+                ending_signals::on_first(move |_| says.store(true, Ordering::Relaxed))?;
+            }
+            EventSource::live(&flags.larder, &flags.query, flags.rate, (until, &stop)).map_err(Ended::Failed)?
+        }
         false => EventSource::of_files(&flags.from, query),
     };
     let mut groups = by.map(EventGroups::by);
@@ -89,9 +100,17 @@ fn run(flags: &LogFlags) -> Result<(), Ended> {
             }
             NextEvent::Lost(count) => {
                 out.flush()?;
-                say!("{count} exchanges are not told: more of them came than are taken in a second (--rate)");
+                say!(
+                    "{count} exchanges are not told: more came than are told in a second (--rate), or than were taken"
+                );
+                let line = format!("{}\n", serde_json::json!({ "v": EVENT_VERSION, "lost": count }));
+                match (&mut record, &groups) {
+                    (Some(record), _) => record.write(line.as_bytes()).map_err(Ended::Failed)?,
+                    (None, None) if flags.format == LogForm::Json => out.write_all(line.as_bytes())?,
+                    _ => {}
+                }
             }
-            NextEvent::Interrupted => say!("larder does not tell any more: it is waited for"),
+            NextEvent::Interrupted => say!("the connection to larder has ended: until it is back nothing is told"),
             NextEvent::Resumed => say!("larder is back"),
             NextEvent::End => break,
             NextEvent::Failed(why) => {

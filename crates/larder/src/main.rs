@@ -16,6 +16,7 @@ mod config_command;
 mod core_dumps;
 mod demo;
 mod edge_report;
+mod ending_signals;
 mod expiry_watch;
 mod explain_command;
 mod explain_text;

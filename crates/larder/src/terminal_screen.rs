@@ -1,6 +1,7 @@
-//! The terminal's other screen, drawn on standard error: entered once, and left again however the program ends, by a panic too.
+//! The terminal's other screen, drawn on standard error: entered once, and left again when the program ends, by a panic and, where keys are read, by
+//! a signal too.
 
-use std::io::{self, IsTerminal, Stderr, stderr};
+use std::io::{self, IsTerminal, Stderr, stderr, stdout};
 use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
@@ -9,6 +10,8 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::{Frame, Terminal};
+
+use crate::ending_signals;
 
 /// Are keys read? Where they are not, Ctrl-C is the signal that it always is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +36,14 @@ pub struct TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// Nothing where there is no terminal, or none that can do this.
+    /// Nothing where there is no terminal, or none that can do this. Who reads keys writes lines where standard output goes elsewhere.
     pub fn open(keys: Keys) -> Option<TerminalScreen> {
-        let can = stderr().is_terminal() && std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
+        let is_shown = stderr().is_terminal() && (keys == Keys::Unread || stdout().is_terminal());
+        let can = is_shown && std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
         if !can {
             return None;
         }
-        let terminal = Terminal::new(CrosstermBackend::new(stderr())).ok()?;
+        let mut screen = TerminalScreen { terminal: Terminal::new(CrosstermBackend::new(stderr())).ok()?, keys };
         let before = std::panic::take_hook();
         // A panic's message must stand where it can be read.
         std::panic::set_hook(Box::new(move |panic| {
@@ -47,10 +51,14 @@ impl TerminalScreen {
             before(panic);
         }));
         if keys == Keys::Read {
+            ending_signals::on_first(move |signal| {
+                leave(keys);
+                std::process::exit(128 + signal);
+            })
+            .ok()?;
             enable_raw_mode().ok()?;
         }
         execute!(stderr(), EnterAlternateScreen, Hide).ok()?;
-        let mut screen = TerminalScreen { terminal, keys };
         screen.terminal.clear().ok()?;
         Some(screen)
     }

@@ -46,7 +46,7 @@ pub use self::address_order::AddressOrder;
 pub use self::balance::{Affinity, token_of};
 pub(crate) use self::dial::DialAddress;
 pub use self::fastcgi_origin::{AwaitsAnswer, FastCgiOrigin};
-pub use self::opening_times::OpeningTimes;
+pub use self::opening_times::{OpeningTimes, clamped};
 pub use self::origin_error::{Declared, OriginError, OriginErrorKind, Span};
 pub use self::origin_faults::OriginFault;
 pub use self::origin_orders::{AddressChange, UnknownOrigin, WeightOrder};

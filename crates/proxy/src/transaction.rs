@@ -174,7 +174,7 @@ pub(crate) struct Transaction {
     /// When its answer began to go out.
     pub(crate) answer_began: Option<Moment>,
     pub(crate) outcome: Outcome,
-    /// Whom its fetch has asked, while somebody reads along.
+    /// Whom its fetches have asked, while somebody reads along.
     pub(crate) tries: Vec<OriginTry>,
     /// What the log says of an error of ours.
     pub(crate) error_note: Option<Box<ErrorNote>>,

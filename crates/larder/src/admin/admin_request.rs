@@ -139,6 +139,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         b"/status" => Page::Status,
         b"/debug" => Page::Debug,
         b"/log" if request.method == Method::Get => return events(request, door, rights),
+        b"/log" => return Answer::refusal(405, "this path takes GET"),
         b"/debug/advance" if request.method == Method::Post => return advance(request, door, rights),
         b"/debug/advance" => return Answer::refusal(405, "this path takes POST"),
         _ => {

@@ -25,8 +25,8 @@ pub struct EventsWanted {
 impl EventsWanted {
     /// By the query of the request's target.
     pub fn of(target_query: Option<&[u8]>) -> Result<EventsWanted, &'static str> {
-        let query = query_value(target_query, "q").unwrap_or_default();
-        let per_second_max = match query_value(target_query, "rate") {
+        let query = given(target_query, "q")?.unwrap_or_default();
+        let per_second_max = match given(target_query, "rate")? {
             None => ADMIN_EVENTS_PER_SECOND,
             Some(rate) => rate
                 .parse()
@@ -44,6 +44,16 @@ impl EventsWanted {
         proxy
             .read_events(query, self.per_second_max)
             .map_err(|_| refused(503, format!("{} others read along already", proxy::limits::EVENT_READERS_MAX)))
+    }
+}
+
+/// A value of the target's query. One that cannot be decoded is none that is absent.
+fn given(target_query: Option<&[u8]>, key: &str) -> Result<Option<String>, &'static str> {
+    let begin = format!("{key}=");
+    let is_there = |query: &[u8]| query.split(|b| *b == b'&').any(|pair| pair.starts_with(begin.as_bytes()));
+    match query_value(target_query, key) {
+        None if target_query.is_some_and(is_there) => Err("q and rate are percent-encoded UTF-8"),
+        value => Ok(value),
     }
 }
 
@@ -98,7 +108,7 @@ mod tests {
     fn a_request_says_which_events_and_how_many() {
         check("", Ok(("", ADMIN_EVENTS_PER_SECOND)));
         check("q=status+%3E%3D+500&rate=7", Ok(("status >= 500", 7)));
-        for wrong in ["rate=0", "rate=x", "rate=-1", "rate=1000001"] {
+        for wrong in ["rate=0", "rate=x", "rate=-1", "rate=1000001", "q=status%zz", "q=%ff", "rate=%"] {
             check(wrong, Err(()));
         }
     }

@@ -38,6 +38,7 @@ pub struct HistView {
     /// Counts since larder's start, the newest last, of both times.
     kept: VecDeque<(Duration, [Columns; 2])>,
     begun: Moment,
+    is_gone: bool,
 }
 
 impl HistView {
@@ -49,6 +50,7 @@ impl HistView {
             window: flags.window,
             kept: VecDeque::from([first]),
             begun: Moment::now(),
+            is_gone: false,
         })
     }
 
@@ -73,7 +75,13 @@ impl HistView {
             HistTime::FirstByte => "to the first byte",
         };
         let (hits, others): (u64, u64) = (columns.hits.iter().sum(), columns.others.iter().sum());
-        let seconds = self.window.as_secs();
+        if self.is_gone {
+            return "larder hist  larder does not answer: waiting for it".to_owned();
+        }
+        let (first, last) = (self.kept.front(), self.kept.back());
+        let span =
+            last.map_or(Duration::ZERO, |(at, _)| *at).saturating_sub(first.map_or(Duration::ZERO, |(at, _)| *at));
+        let seconds = span.as_secs_f64().round();
         format!("larder hist  {time}, last {seconds} s: | {hits} from the store, # {others} by origins")
     }
 }
@@ -160,7 +168,12 @@ fn percentile(counts: &[u64; COLUMNS], percent: f64) -> Option<u64> {
 impl View for HistView {
     fn look(&mut self) -> Result<(), String> {
         let now = since(self.begun);
-        self.kept.push_back((now, read(&metrics(&self.larder)?)));
+        let Ok(text) = metrics(&self.larder) else {
+            self.is_gone = true;
+            return Ok(());
+        };
+        self.is_gone = false;
+        self.kept.push_back((now, read(&text)));
         // One that is as old as the window stays, to be compared with.
         while self.kept.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) >= self.window) {
             self.kept.pop_front();
@@ -192,6 +205,9 @@ impl View for HistView {
     }
 
     fn lines(&self) -> String {
+        if self.is_gone {
+            return "larder does not answer\n".to_owned();
+        }
         let columns = self.columns();
         let of = |counts: &[u64; COLUMNS]| {
             let at = |percent| {
@@ -229,8 +245,9 @@ mod tests {
             larder: AdminFlags::default(),
             time: HistTime::Whole,
             window: Duration::from_secs(10),
-            kept: kept.iter().map(|text| (Duration::ZERO, read(text))).collect(),
+            kept: kept.iter().zip(0..).map(|(text, at)| (Duration::from_secs(at), read(text))).collect(),
             begun: Moment::now(),
+            is_gone: false,
         }
     }
 

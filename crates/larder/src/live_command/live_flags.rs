@@ -54,7 +54,7 @@ pub struct HistFlags {
     pub time: HistTime,
 
     /// Of the last so long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = window)]
     pub window: Duration,
 
     /// How often it is read again
@@ -91,11 +91,23 @@ pub enum HistTime {
     FirstByte,
 }
 
+const EVERY_MIN: Duration = Duration::from_millis(250);
+const WINDOW_MAX: Duration = Duration::from_secs(3_600);
+
 fn interval(text: &str) -> Result<Duration, String> {
     let span = parse_duration(text)?;
-    match span >= Duration::from_millis(100) {
+    match span >= EVERY_MIN {
         true => Ok(span),
-        false => Err("at least 100ms".to_owned()),
+        false => Err("at least 250ms".to_owned()),
+    }
+}
+
+/// What was read within it is kept.
+fn window(text: &str) -> Result<Duration, String> {
+    let span = parse_duration(text)?;
+    match (Duration::from_secs(1)..=WINDOW_MAX).contains(&span) {
+        true => Ok(span),
+        false => Err("from 1s to 1h".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! StatusFigures of the last while, and how fast each grows: now, and over 10, 100 and 1,000 seconds.
+//! Figures of the last while, and how fast each grows: now, and over 10, 100 and 1,000 seconds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,6 +7,9 @@ use crate::live_command::figures_source::StatusFigures;
 
 /// Rates are shown over so many seconds, beside the last interval.
 pub const SPANS_S: [u64; 3] = [10, 100, 1_000];
+
+/// Looks that follow one another faster are not all kept.
+const KEPT_APART_MIN: Duration = Duration::from_millis(900);
 
 pub struct StatHistory {
     /// The newest one last.
@@ -24,6 +27,13 @@ impl StatHistory {
         let is_over = |second: &StatusFigures| figures.at.saturating_sub(second.at) >= oldest;
         while self.kept.get(1).is_some_and(is_over) {
             self.kept.pop_front();
+        }
+        // About one a second is enough.
+        let near = |before: &StatusFigures, last: &StatusFigures| last.at.saturating_sub(before.at) < KEPT_APART_MIN;
+        if let [.., before, last] = self.kept.make_contiguous()
+            && near(before, last)
+        {
+            self.kept.pop_back();
         }
         self.kept.push_back(figures);
     }
@@ -77,6 +87,13 @@ mod tests {
         assert_eq!(history.rate_over(100, "hits"), Some(91.0));
         assert_eq!(history.rate_over(1_000, "hits"), Some(99.1));
         assert!(history.kept.len() <= 1_001, "{}", history.kept.len());
+        // Of quick looks as many are kept as of others.
+        for quarter in 1..=400 {
+            let at = Duration::from_secs(2_000) + Duration::from_millis(250) * quarter;
+            history.add(StatusFigures { at, numbers: figures(0, 199_100.0).numbers });
+        }
+        assert!(history.kept.len() <= 1_010 && history.rate_over(10, "hits") == Some(0.0), "{}", history.kept.len());
+        let figures = |second: u64, hits: f64| figures(second + 100, hits);
         // After a restart nothing is negative.
         history.add(figures(2_001, 3.0));
         assert_eq!(history.rate_now("hits"), Some(0.0));

@@ -41,6 +41,7 @@ const PAGE_ROWS: usize = 15;
 pub struct StatView {
     larder: AdminFlags,
     begun: Moment,
+    is_gone: bool,
     history: StatHistory,
     shows_zero: bool,
     /// The first row that is shown.
@@ -51,7 +52,7 @@ impl StatView {
     pub fn open(flags: &StatFlags) -> Result<StatView, String> {
         let begun = Moment::now();
         let history = StatHistory::begin(StatusFigures::read(&flags.larder, begun)?);
-        Ok(StatView { larder: flags.larder.clone(), begun, history, shows_zero: false, from: 0 })
+        Ok(StatView { larder: flags.larder.clone(), begun, is_gone: false, history, shows_zero: false, from: 0 })
     }
 
     /// All figures, a line each.
@@ -93,7 +94,13 @@ fn shown_rate(rate: Option<f64>) -> String {
 
 impl View for StatView {
     fn look(&mut self) -> Result<(), String> {
-        self.history.add(StatusFigures::read(&self.larder, self.begun)?);
+        match StatusFigures::read(&self.larder, self.begun) {
+            Ok(figures) => {
+                self.history.add(figures);
+                self.is_gone = false;
+            }
+            Err(_) => self.is_gone = true,
+        }
         Ok(())
     }
 
@@ -104,7 +111,8 @@ impl View for StatView {
         let up = self.history.newest().of("uptime_seconds") as u64;
         let up =
             format!(" larder stat   up {} d {:02}:{:02}:{:02} ", up / 86_400, up / 3_600 % 24, up / 60 % 60, up % 60);
-        frame.render_widget(Line::from(up).reversed(), title);
+        let gone = if self.is_gone { "  larder does not answer: waiting for it " } else { "" };
+        frame.render_widget(Line::from(format!("{up}{gone}")).reversed(), title);
         let now = self.hit_percent(|name| self.history.rate_now(name));
         let over = SPANS_S.map(|seconds| self.hit_percent(|name| self.history.rate_over(seconds, name)));
         let line = format!(" from the store: now {now}   10 s {}   100 s {}   1,000 s {}", over[0], over[1], over[2]);
@@ -140,6 +148,9 @@ impl View for StatView {
     }
 
     fn lines(&self) -> String {
+        if self.is_gone {
+            return "larder does not answer\n".to_owned();
+        }
         let rate = |name: &str| shown_rate(self.history.rate_now(name));
         let newest = self.history.newest();
         format!(
@@ -177,7 +188,14 @@ mod tests {
         let mut history = StatHistory::begin(figures(0));
         history.add(figures(1));
         history.add(figures(2));
-        StatView { larder: AdminFlags::default(), begun: Moment::now(), history, shows_zero: false, from: 0 }
+        StatView {
+            larder: AdminFlags::default(),
+            begun: Moment::now(),
+            is_gone: false,
+            history,
+            shows_zero: false,
+            from: 0,
+        }
     }
 
     fn screen(view: &StatView, width: u16, height: u16) -> String {

@@ -42,8 +42,8 @@ impl TopTally {
             Some(FieldValue::Address(address)) => address.to_string(),
         };
         let sums = self.values.add(&value);
-        sums.bytes += event.number("bytes").unwrap_or(0);
-        sums.micros += event.number("time.whole").unwrap_or(0);
+        sums.bytes = sums.bytes.saturating_add(event.number("bytes").unwrap_or(0));
+        sums.micros = sums.micros.saturating_add(event.number("time.whole").unwrap_or(0));
         sums.failed += u64::from(event.number("status").is_some_and(|status| status >= 500));
         match event.text("class") {
             Some("hit" | "stale" | "file") => sums.from_store += 1,
@@ -52,7 +52,7 @@ impl TopTally {
         }
     }
 
-    /// By so much each number is larger than what was counted.
+    /// How much of all exchanges was looked at: each number is by so much smaller than it would be.
     pub fn share(&self) -> f64 {
         self.told as f64 / (self.told + self.untold).max(1) as f64
     }

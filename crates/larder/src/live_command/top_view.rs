@@ -62,7 +62,7 @@ impl TopView {
         EventQuery::parse(&flags.query).map_err(|error| format!("-q, {error}"))?;
         let by = EventField::named(&flags.by)
             .ok_or_else(|| format!("--by: no field is called `{}`; `larder log --fields` lists them", flags.by))?;
-        let mut source = EventSource::live(&flags.larder, &flags.query, flags.rate, None)?;
+        let mut source = EventSource::live(&flags.larder, &flags.query, flags.rate, (None, &Arc::default()))?;
         let seen = Arc::new(Mutex::new(Seen::nothing(by)));
         let reads = Arc::clone(&seen);
         let thread = std::thread::Builder::new().name("larder-top".to_owned());

@@ -5,7 +5,7 @@ use ratatui::crossterm::event::KeyCode;
 
 /// What is shown, and how it goes on.
 pub trait View {
-    /// Looks again. It is called when an interval is over.
+    /// Looks again. It is called when an interval is over. A larder that does not answer is waited for.
     fn look(&mut self) -> Result<(), String>;
 
     fn draw(&self, frame: &mut Frame<'_>);

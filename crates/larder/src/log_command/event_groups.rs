@@ -36,9 +36,9 @@ impl Group {
         let micros = event.number("time.whole").unwrap_or(0);
         self.count += 1;
         self.failed += u64::from(event.number("status").is_some_and(|status| status >= 500));
-        self.from_store += u64::from(matches!(event.text("class"), Some("hit" | "stale")));
-        self.bytes += event.number("bytes").unwrap_or(0);
-        self.micros += micros;
+        self.from_store += u64::from(matches!(event.text("class"), Some("hit" | "stale" | "file")));
+        self.bytes = self.bytes.saturating_add(event.number("bytes").unwrap_or(0));
+        self.micros = self.micros.saturating_add(micros);
         self.micros_max = self.micros_max.max(micros);
     }
 }

@@ -1,8 +1,8 @@
 //! A record of exchanges in a file, bounded: what is full becomes FILE.1, what was that FILE.2, and the oldest goes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 pub struct EventRecord {
@@ -18,7 +18,19 @@ impl EventRecord {
     pub fn open(path: &Path, bytes_max: u64, kept_max: u32) -> Result<EventRecord, String> {
         let file = open(path)?;
         let bytes = file.metadata().map_err(|error| said(path, &error))?.len();
-        Ok(EventRecord { path: path.to_owned(), file, bytes, bytes_max, kept_max })
+        let mut record = EventRecord { path: path.to_owned(), file, bytes, bytes_max, kept_max };
+        if record.ends_within_a_line().map_err(|error| said(path, &error))? {
+            record.write(b"\n")?;
+        }
+        Ok(record)
+    }
+
+    /// A crash, or a full disk, has cut it.
+    fn ends_within_a_line(&self) -> std::io::Result<bool> {
+        let Some(last) = self.bytes.checked_sub(1) else { return Ok(false) };
+        let mut byte = [0];
+        let read = self.file.read_at(&mut byte, last)?;
+        Ok(read == 1 && byte != *b"\n")
     }
 
     /// A whole line, line feed included. It is in the file when this returns.
@@ -54,9 +66,16 @@ impl EventRecord {
     }
 }
 
+/// A regular file is its owner's alone, whatever it was before.
 fn open(path: &Path) -> Result<File, String> {
-    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-    opened.map_err(|error| said(path, &error))
+    let opened = || {
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
+    };
+    opened().map_err(|error| said(path, &error))
 }
 
 fn said(path: &Path, error: &std::io::Error) -> String {
@@ -81,11 +100,16 @@ mod tests {
         assert_eq!(read("r.json.1").as_deref(), Some("four\n"));
         assert_eq!(read("r.json.2").as_deref(), Some("three\n"));
         assert_eq!(read("r.json.3"), None);
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
-        assert_eq!(mode & 0o777, 0o600);
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         // It goes on where it ended.
         EventRecord::open(&path, 100, 2).unwrap().write(b"six\n").unwrap();
-        assert_eq!(read("r.json").as_deref(), Some("five\nsix\n"));
+        assert_eq!((read("r.json").as_deref(), mode()), (Some("five\nsix\n"), 0o600));
+        // What a crash has cut does not run together with what follows.
+        std::fs::write(&path, "cu").unwrap();
+        EventRecord::open(&path, 100, 2).unwrap().write(b"next\n").unwrap();
+        assert_eq!(read("r.json").as_deref(), Some("cu\nnext\n"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proxy::Moment;
@@ -29,6 +31,13 @@ pub enum NextEvent {
     End,
     Failed(String),
 }
+
+/// How often it is looked whether it is enough, while nothing comes.
+const LOOKS_PAUSE: Duration = Duration::from_millis(200);
+/// A larder that has nothing to tell says so more often.
+const SILENCE_MAX: Duration = ADMIN_QUIET_MAX.saturating_mul(3);
+/// A file that begins with so many lines that are none of a record is none.
+const BROKEN_LINES_MAX: u64 = 3;
 
 /// The end of a span that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +67,13 @@ pub struct Live {
     target: String,
     /// `None` while there is no larder.
     lines: Option<BufReader<AdminStream>>,
+    /// What has come of a line.
+    begun: Vec<u8>,
+    /// When something came last.
+    heard: Moment,
     until: Option<Until>,
+    /// Somebody has said that it is enough.
+    stop: Arc<AtomicBool>,
 }
 
 /// Files, one after the other.
@@ -66,6 +81,8 @@ pub struct Record {
     query: EventQuery,
     left: VecDeque<PathBuf>,
     lines: Option<(PathBuf, u64, Box<dyn BufRead + Send>)>,
+    /// Lines that are none of a record, or were cut: passed over.
+    broken: u64,
 }
 
 /// How a line came.
@@ -73,18 +90,29 @@ enum LineRead {
     Whole(Vec<u8>),
     /// Nobody is there any more.
     Ended,
-    TooLate,
+    /// Nothing came within a moment.
+    Nothing,
 }
 
 impl EventSource {
-    /// What a running larder tells, at most so many a second.
-    pub fn live(larder: &AdminFlags, query: &str, rate: u32, until: Option<Until>) -> Result<EventSource, String> {
+    /// What a running larder tells, at most so many a second. It ends when `stop` is set.
+    pub fn live(
+        larder: &AdminFlags,
+        query: &str,
+        rate: u32,
+        (until, stop): (Option<Until>, &Arc<AtomicBool>),
+    ) -> Result<EventSource, String> {
         let target = format!("/log?rate={rate}&q={}", encoded(query));
-        match follow(larder, &target, patience(until)) {
-            Ok(lines) => {
-                let live = Live { larder: larder.clone(), target, lines: Some(lines), until };
-                Ok(EventSource::Live(Box::new(live)))
-            }
+        match follow(larder, &target, LOOKS_PAUSE) {
+            Ok(lines) => Ok(EventSource::Live(Box::new(Live {
+                larder: larder.clone(),
+                target,
+                lines: Some(lines),
+                begun: Vec::new(),
+                heard: Moment::now(),
+                until,
+                stop: Arc::clone(stop),
+            }))),
             Err(Unfollowed::Unreachable(why) | Unfollowed::Refused(why)) => Err(why),
         }
     }
@@ -92,13 +120,14 @@ impl EventSource {
     /// What stands in files.
     pub fn of_files(files: &[PathBuf], query: EventQuery) -> EventSource {
         let left = files.iter().cloned().collect();
-        EventSource::Record(Box::new(Record { query, left, lines: None }))
+        EventSource::Record(Box::new(Record { query, left, lines: None, broken: 0 }))
     }
 
     pub fn has_more_at_once(&self) -> bool {
         match self {
             EventSource::Live(live) => live.lines.as_ref().is_some_and(|lines| lines.buffer().contains(&b'\n')),
-            EventSource::Record(_) => true,
+            // Of what another program writes there the next line may be long in coming.
+            EventSource::Record(record) => record.lines.as_ref().is_none_or(|(path, ..)| path.as_os_str() != "-"),
         }
     }
 
@@ -110,21 +139,16 @@ impl EventSource {
     }
 }
 
-/// A larder that has nothing to tell says so now and then.
-fn patience(until: Option<Until>) -> Duration {
-    let longest = ADMIN_QUIET_MAX * 3;
-    let left = until.map_or(longest, |until| until.left().min(longest));
-    left.max(Duration::from_millis(1))
-}
-
 impl Live {
     fn next(&mut self) -> NextEvent {
         loop {
             if self.is_over() {
                 return NextEvent::End;
             }
-            let Some(lines) = &mut self.lines else { return self.wait_for_larder() };
-            match read_line(lines) {
+            if self.lines.is_none() {
+                return self.wait_for_larder();
+            }
+            match self.read_line() {
                 LineRead::Whole(line) => {
                     let Some(event) = RecordedEvent::parse(&line) else { continue };
                     if let Some(count) = event.lost() {
@@ -134,9 +158,10 @@ impl Live {
                         return NextEvent::Event { line, event };
                     }
                 }
-                LineRead::TooLate if self.is_over() => return NextEvent::End,
-                LineRead::Ended | LineRead::TooLate => {
+                LineRead::Nothing if self.heard.micros_until(Moment::now()) < SILENCE_MAX.as_micros() as u64 => {}
+                LineRead::Ended | LineRead::Nothing => {
                     self.lines = None;
+                    self.begun.clear();
                     return NextEvent::Interrupted;
                 }
             }
@@ -144,16 +169,31 @@ impl Live {
     }
 
     fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| until.left().is_zero())
+        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| until.left().is_zero())
+    }
+
+    fn read_line(&mut self) -> LineRead {
+        let Some(lines) = &mut self.lines else { return LineRead::Ended };
+        let room = EVENT_LINE_BYTES_MAX.saturating_sub(self.begun.len()) as u64;
+        match lines.take(room).read_until(b'\n', &mut self.begun) {
+            Ok(_) if self.begun.ends_with(b"\n") => {
+                self.heard = Moment::now();
+                LineRead::Whole(std::mem::take(&mut self.begun))
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                LineRead::Nothing
+            }
+            Ok(_) | Err(_) => LineRead::Ended,
+        }
     }
 
     /// It has ended, restarts, or has given our place to somebody else: it is asked again until it is there.
     fn wait_for_larder(&mut self) -> NextEvent {
         while !self.is_over() {
             std::thread::sleep(LOG_RETRY_PAUSE);
-            match follow(&self.larder, &self.target, patience(self.until)) {
+            match follow(&self.larder, &self.target, LOOKS_PAUSE) {
                 Ok(lines) => {
-                    self.lines = Some(lines);
+                    (self.lines, self.heard) = (Some(lines), Moment::now());
                     return NextEvent::Resumed;
                 }
                 Err(Unfollowed::Unreachable(_)) => {}
@@ -164,15 +204,6 @@ impl Live {
     }
 }
 
-fn read_line(lines: &mut BufReader<AdminStream>) -> LineRead {
-    let mut line = Vec::new();
-    match lines.take(EVENT_LINE_BYTES_MAX as u64).read_until(b'\n', &mut line) {
-        Ok(_) if line.ends_with(b"\n") => LineRead::Whole(line),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => LineRead::TooLate,
-        Ok(_) | Err(_) => LineRead::Ended,
-    }
-}
-
 impl Record {
     fn next(&mut self) -> NextEvent {
         loop {
@@ -180,7 +211,7 @@ impl Record {
                 match self.left.pop_front() {
                     None => return NextEvent::End,
                     Some(path) => match open(&path) {
-                        Ok(lines) => self.lines = Some((path, 0, lines)),
+                        Ok(lines) => (self.lines, self.broken) = (Some((path, 0, lines)), 0),
                         Err(error) => return NextEvent::Failed(format!("{}: {error}", path.display())),
                     },
                 }
@@ -199,9 +230,10 @@ impl Record {
                 continue;
             }
             let Some(event) = RecordedEvent::parse(&line) else {
-                // A record that was cut by a crash ends in the middle of a line.
-                if line.ends_with(b"\n") {
-                    return NextEvent::Failed(format!("{}:{number}: no line of `larder log --record`", path.display()));
+                // A crash or a full disk cuts lines; what has no line of ours at all is no record.
+                self.broken += 1;
+                if *number == self.broken && self.broken >= BROKEN_LINES_MAX {
+                    return NextEvent::Failed(format!("{}: no record of `larder log --record`", path.display()));
                 }
                 continue;
             };

@@ -19,19 +19,20 @@ const DIM: &str = "2";
 impl TextForm {
     /// `13:55:36.007 200 hit 17 µs 6 KiB GET t.test/a?b=1 192.0.2.7`, and behind it what an origin had to do with it.
     pub fn line(&self, event: &RecordedEvent) -> String {
-        let time = event.text("time").and_then(|time| time.get(11..23)).unwrap_or("--:--:--.---");
+        let time = event.text("time").filter(|time| is_time(time)).and_then(|time| time.get(11..23));
+        let time = time.unwrap_or("--:--:--.---");
         let status = event.number("status").unwrap_or(0);
         let class = event.text("class").unwrap_or("-");
         let mut line = format!(
             "{} {} {} {:>8} {:>8}  {} {}  {}",
             self.painted(DIM, time),
             self.painted(colour_of_status(status), &format!("{status:03}")),
-            self.painted(colour_of_class(class), &format!("{class:<11}")),
+            self.painted(colour_of_class(class), &format!("{:<11}", shown_safely(class))),
             show_micros(event.number("time.whole").unwrap_or(0)),
             show_size(event.number("bytes").unwrap_or(0)),
             shown_safely(event.text("method").unwrap_or("-")),
             shown_safely(event.text("url").unwrap_or("-")),
-            self.painted(DIM, event.text("client").unwrap_or("-")),
+            self.painted(DIM, &shown_safely(event.text("client").unwrap_or("-"))),
         );
         if let Some(origin) = origin(event) {
             line.push_str("  ");
@@ -147,7 +148,12 @@ fn date(time: &str) -> String {
         let name = MONTHS.get(month.checked_sub(1)?)?;
         Some(format!("{}/{name}/{}:{} +0000", time.get(8..10)?, time.get(..4)?, time.get(11..19)?))
     };
-    parts().unwrap_or_else(|| "-".to_owned())
+    parts().filter(|_| is_time(time)).unwrap_or_else(|| "-".to_owned())
+}
+
+/// A record may come from elsewhere.
+fn is_time(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b"-:.TZ".contains(&b))
 }
 
 #[cfg(test)]
@@ -185,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_stranger_neither_colours_nor_leaves_a_line() {
-        let hostile = "{\"class\":\"hit\",\"url\":\"\\u001b[31m\\n\\u202e\",\"path\":\"\\\"\\n\",\"method\":\"GET\"}";
+        let hostile = "{\"class\":\"hit\\u001b\",\"client\":\"\\u001b]0;x\\u0007\",\"time\":\"2026-11-27T\\u001b[2J9012345678\",\"url\":\"\\u001b[31m\\n\\u202e\",\"path\":\"\\\"\\n\",\"method\":\"GET\"}";
         let line = TextForm { colours: false }.line(&event(hostile));
         assert!(!line.trim_end_matches('\n').chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
         assert!(combined(&event(hostile)).contains("GET \\\"\\x0a HTTP/1.1"));

@@ -167,7 +167,7 @@ mod tests {
         check(&["-q", "time.whole > 5"], "write 250us, 20ms");
         check(&["--group-by", "colour"], "larder log --fields");
         check(&["--from", "/nowhere/at/all"], "/nowhere/at/all: No such file");
-        check(&["--from", "/etc/passwd"], "/etc/passwd:1: no line of `larder log --record`");
+        check(&["--from", "/etc/passwd"], "/etc/passwd: no record of `larder log --record`");
         let mut stranger = Command::new(env!("CARGO_BIN_EXE_larder"));
         let output = stranger.args(["log", "--admin", &it.site.admin.to_string()]).output().unwrap();
         assert!(text(&output.stderr).contains("send the token of [admin]"), "{output:?}");
@@ -251,7 +251,7 @@ mod tests {
         };
         hear("/before", address);
         drop(first);
-        assert!(remarks.recv_timeout(PATIENCE).unwrap().contains("it is waited for"));
+        assert!(remarks.recv_timeout(PATIENCE).unwrap().contains("until it is back nothing is told"));
         let (_second, address) = serve();
         assert!(remarks.recv_timeout(PATIENCE).unwrap().contains("larder is back"));
         hear("/after", address);

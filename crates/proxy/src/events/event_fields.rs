@@ -159,7 +159,7 @@ pub static EVENT_FIELDS: &[EventField] = &[
     EventField {
         name: "forwarded",
         kind: FieldKind::Text,
-        says: "why an origin was asked: uri-miss, vary-miss, stale or request (RFC 9211)",
+        says: "why an origin was asked: uri-miss, vary-miss, stale, request, method or bypass (RFC 9211)",
         of: |event| word(event.forwarded?),
     },
     EventField {
@@ -217,7 +217,7 @@ pub static EVENT_FIELDS: &[EventField] = &[
     EventField {
         name: "origin.tries",
         kind: FieldKind::Number,
-        says: "how often origins were asked for this answer",
+        says: "how often origins were asked for this request; 8 are told at most of each fetch",
         of: |event| if event.tries.is_empty() { None } else { number(event.tries.len() as u64) },
     },
     EventField {
@@ -229,7 +229,7 @@ pub static EVENT_FIELDS: &[EventField] = &[
     EventField {
         name: "time.queue",
         kind: FieldKind::Micros,
-        says: "for one of the connections that the origin may have (origin.connections_max)",
+        says: "for one of the connections that the origin may have (max_connections of the origin)",
         of: |event| spent(last(event)?.opening.queue_micros),
     },
     EventField {

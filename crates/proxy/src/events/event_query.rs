@@ -135,6 +135,7 @@ mod tests {
             ("time.whole > 1500ms", false),
             ("time.whole >= 1500ms", true),
             ("bytes == 20k", true),
+            ("bytes == 20KiB AND bytes > 20KB", true),
             ("bytes > 1M", false),
             ("client == 192.0.2.7", true),
             ("client == 192.0.2.0/24", true),

@@ -22,7 +22,7 @@ use crate::limits::{EVENT_QUERY_BYTES_MAX, EVENT_QUERY_DEPTH_MAX};
 /// What is wrong with a query, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
-    /// The byte at which it begins.
+    /// The character at which it begins, counted from 0.
     pub at: usize,
     pub why: String,
 }
@@ -72,6 +72,11 @@ enum Token {
 }
 
 pub(super) fn parse(text: &str) -> Result<Option<QueryCondition>, QueryError> {
+    // Places are found as bytes, and told as characters.
+    read(text).map_err(|error| QueryError { at: text[..error.at].chars().count(), ..error })
+}
+
+fn read(text: &str) -> Result<Option<QueryCondition>, QueryError> {
     if text.len() > EVENT_QUERY_BYTES_MAX {
         return Err(QueryError { at: 0, why: format!("a query has at most {EVENT_QUERY_BYTES_MAX} bytes") });
     }
@@ -158,7 +163,7 @@ fn value_bytes(text: &str) -> usize {
 }
 
 fn word(text: &str, is_value: bool) -> Token {
-    match text {
+    match text.to_ascii_lowercase().as_str() {
         "and" if !is_value => Token::And,
         "or" if !is_value => Token::Or,
         "not" if !is_value => Token::Not,
@@ -274,7 +279,7 @@ fn wanted(field: &EventField, text: &str) -> Result<Comparand, String> {
         FieldKind::Micros => scaled(text, &MICROS_UNITS, false)
             .map(Comparand::Number)
             .ok_or_else(|| format!("{} is a time: write 250us, 20ms, 1.5s or 2m, not `{text}`", field.name)),
-        FieldKind::Bytes => scaled(&text.to_ascii_lowercase(), &[("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)], true)
+        FieldKind::Bytes => scaled(&text.to_ascii_lowercase(), &BYTES_UNITS, true)
             .map(Comparand::Number)
             .ok_or_else(|| format!("{} are bytes: write 512, 20K, 1.5M or 1G, not `{text}`", field.name)),
         FieldKind::Address => text
@@ -283,6 +288,19 @@ fn wanted(field: &EventField, text: &str) -> Result<Comparand, String> {
             .map_err(|()| format!("{} is an address: write 192.0.2.7 or 10.0.0.0/8, not `{text}`", field.name)),
     }
 }
+
+/// As sizes are written everywhere.
+const BYTES_UNITS: [(&str, u64); 9] = [
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+];
 
 const MICROS_UNITS: [(&str, u64); 5] = [("us", 1), ("\u{b5}s", 1), ("ms", 1_000), ("s", 1_000_000), ("m", 60_000_000)];
 
@@ -326,6 +344,7 @@ mod tests {
         fails("status == 500 class == hit", 14, "write `and` or `or`");
         fails("(status == 500", 0, "is not closed");
         fails("status == 500)", 13, "nothing is open");
+        fails("host == \"\u{e9}\" stauts", 12, "write `and` or `or`");
         fails("status ==", 9, "what is status to be compared with?");
         fails("status == 500 and", 17, "a condition is missing");
         fails("\"status\" == 500", 0, "begins with a field");

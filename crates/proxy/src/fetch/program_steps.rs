@@ -96,7 +96,7 @@ pub(super) fn begin(fetch: &mut Fetch, client: &ClientState) -> Result<(), Synth
     task.is_pass = is_pass;
     task.uncacheable.set(is_pass);
     task.is_background = fetch.client.is_none();
-    if !task.is_background && core.shared.logs() {
+    if !task.is_background && core.shared.tells_exchanges() {
         task.log_notes = Some(Rc::clone(client.log_notes.get_or_init(Default::default)));
     }
     let (client_records, program) = (client.records.as_deref(), &client.vcl_site.name);

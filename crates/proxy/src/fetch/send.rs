@@ -40,6 +40,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     let mut upstream = match connected {
         None => return Err(Lost::for_good(Broken::ClientLeft)),
         Some(Err(error)) => {
+            fetch.tries.unconnected(&error);
             return Err(Lost::unconnected(Broken::Origin(failed::unconnected(&error, fetch.timeouts.connect))));
         }
         Some(Ok(upstream)) => upstream,

@@ -7,21 +7,26 @@ use crate::clock::Moment;
 use crate::events::origin_try::{OriginTry, TryOutcome};
 use crate::fetch::broken::Broken;
 use crate::limits::ORIGIN_TRIES_TOLD_MAX;
-use crate::origin::OpeningTimes;
+use crate::origin::{OpeningTimes, OriginError, OriginErrorKind, clamped};
 use crate::upstream::Upstream;
+
+/// Less is what it takes to take a connection that lies ready.
+const WAIT_MICROS_MIN: u64 = 100;
 
 /// The tries of one fetch, in order. Beyond the limit the last one is told in place of the one before.
 pub(crate) struct TryJournal {
     is_kept: bool,
     tries: Vec<OriginTry>,
-    /// When the last one had its connection.
+    /// When the last one began …
+    begun: Moment,
+    /// … and when it had its connection.
     opened: Moment,
 }
 
 impl TryJournal {
     /// `is_kept`: somebody reads along.
     pub(crate) fn new(is_kept: bool, now: Moment) -> TryJournal {
-        TryJournal { is_kept, tries: Vec::new(), opened: now }
+        TryJournal { is_kept, tries: Vec::new(), begun: now, opened: now }
     }
 
     pub(crate) fn is_kept(&self) -> bool {
@@ -30,6 +35,7 @@ impl TryJournal {
 
     /// One more begins: a connection is looked for.
     pub(crate) fn begin(&mut self, origin: Arc<str>) {
+        self.begun = Moment::now();
         if self.tries.len() == ORIGIN_TRIES_TOLD_MAX {
             self.tries.pop();
         }
@@ -50,6 +56,24 @@ impl TryJournal {
         last.address = Some(Arc::clone(upstream.label()));
         last.is_reused = upstream.is_reused();
         last.opening = upstream.opening_times();
+        // Who is given a connection that another had, or a stream of one that is about to be there, has waited for it.
+        let waited_micros = self.begun.micros_until(now);
+        if last.opening == OpeningTimes::default() && waited_micros >= WAIT_MICROS_MIN {
+            last.opening.queue_micros = clamped(waited_micros);
+        }
+    }
+
+    /// There is no connection.
+    pub(crate) fn unconnected(&mut self, error: &OriginError) {
+        let Some(last) = self.tries.last_mut() else { return };
+        last.address = error.address.clone();
+        let waited_micros = clamped(self.begun.micros_until(Moment::now()));
+        let opening = &mut last.opening;
+        *match error.kind {
+            OriginErrorKind::Resolve { .. } | OriginErrorKind::Forbidden => &mut opening.lookup_micros,
+            OriginErrorKind::QueueFull { .. } | OriginErrorKind::QueueTimeout { .. } => &mut opening.queue_micros,
+            _ => &mut opening.connect_micros,
+        } = waited_micros;
     }
 
     /// A final head has come.

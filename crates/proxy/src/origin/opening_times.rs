@@ -13,7 +13,7 @@ pub struct OpeningTimes {
     pub tls_micros: u32,
 }
 
-/// More than an hour is said as an hour.
+/// More than 71 minutes are said as these.
 pub fn clamped(micros: u64) -> u32 {
     u32::try_from(micros).unwrap_or(u32::MAX)
 }

@@ -489,7 +489,7 @@ fn push_age_said(fields: &mut Fields, head: &ResponseHead) {
     }
 }
 
-/// `how` has four parts at most.
+/// `how` has five parts at most.
 fn push_cache_status(fields: &mut Fields, tx: &Transaction, how: &[&str]) {
     debug_assert!(how.len() <= 5);
     let name = tx.site.settings.server_name.as_bytes();

@@ -1,4 +1,4 @@
-//! Log: the record is closed and handed over, and the connection's fate is decided.
+//! Log: what is known of the exchange is told, and whether the connection goes on is decided.
 
 use message::{FieldName, FieldsView, Method, Request, TargetForm, Version};
 use wire::Refusal;
@@ -64,9 +64,21 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
             let user = tx.user.as_deref();
             let route = tx.site.counted_routes.slot(tx.routed.route);
             let first_byte_micros = tx.answer_began.map(|began| tx.started.micros_until(began));
-            let (outcome, tries) = (&outcome, &tx.tries[..]);
-            let closing =
-                Closing { outcome, route, user, error, first_byte_micros, micros, ended, tries, tls, logged, life };
+            let (outcome, forwarded, tries) = (&outcome, tx.outcome.why_forwarded(), &tx.tries[..]);
+            let closing = Closing {
+                outcome,
+                forwarded,
+                route,
+                user,
+                error,
+                first_byte_micros,
+                micros,
+                ended,
+                tries,
+                tls,
+                logged,
+                life,
+            };
             tell(&tx.core, &tx.site, &request, tx.client, &closing);
         });
     }
@@ -125,7 +137,7 @@ fn session_end(tx: &Transaction, end: End) -> SessionEnd {
     }
 }
 
-/// The record of an answer that never became a transaction.
+/// The event of an answer that never became a transaction.
 #[inline]
 pub(crate) fn instant_hit<T: Whole>(
     core: &Core,
@@ -152,6 +164,7 @@ pub(crate) fn instant_hit<T: Whole>(
         let (outcome, first_byte_micros) = (&outcome, Some(micros));
         let closing = Closing {
             outcome,
+            forwarded: None,
             route,
             user,
             error: None,
@@ -171,7 +184,7 @@ pub(crate) fn instant_hit<T: Whole>(
     });
 }
 
-/// The record of bytes that were no request.
+/// The event of bytes that were no request.
 pub(crate) fn refused(
     core: &Core,
     (peer, tls): (Peer, Option<&TlsFacts>),
@@ -206,6 +219,7 @@ pub(crate) fn refused(
     let ended = Moment::now();
     let closing = Closing {
         outcome: &outcome,
+        forwarded: None,
         route: RouteSlot::NONE,
         user: None,
         error,
@@ -223,6 +237,8 @@ pub(crate) fn refused(
 /// How it went.
 struct Closing<'a> {
     outcome: &'a crate::transaction::Outcome,
+    /// Why an origin was asked, whatever became of the answer.
+    forwarded: Option<&'static str>,
     route: RouteSlot,
     user: Option<&'a [u8]>,
     error: Option<&'a ErrorNote>,
@@ -238,7 +254,8 @@ struct Closing<'a> {
 /// The event of an exchange that is over, for everybody who wants to know of it.
 #[inline]
 fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
-    let &Closing { outcome, route, user, error, first_byte_micros, micros, ended, tries, tls, logged, life } = closing;
+    let &Closing { outcome, forwarded, route, user, error, first_byte_micros, micros, ended, tries, tls, logged, life } =
+        closing;
     let target = asked_of_proxy(request);
     let event = ExchangeEvent {
         wall_ms: core.clock().at(ended).wall_ms,
@@ -255,7 +272,7 @@ fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity,
         status: outcome.status,
         body_bytes: outcome.body_bytes,
         verdict: outcome.verdict,
-        forwarded: outcome.why_forwarded(),
+        forwarded,
         micros,
         first_byte_micros,
         why: outcome.why,

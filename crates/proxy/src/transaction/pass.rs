@@ -74,7 +74,7 @@ async fn exchange(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Step
     // Taken before it connects: what is purged during the exchange must not be stored after it.
     let began = tx.core.shared.cache.began();
     let settled = fetch.settle(&mut ClientLink::Attached(downstream.reborrow())).await;
-    tx.tries = fetch.tries.take();
+    tx.tries.append(&mut fetch.tries.take());
     // The program has answered, and nothing can follow.
     tx.persistent &= !downstream.has_broken_body();
     if let Some(records) = tx.policy.records() {

@@ -47,7 +47,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>) -
         tx.persistent = false;
     }
     let answered = fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await;
-    tx.tries = fetch.tries.take();
+    tx.tries.append(&mut fetch.tries.take());
     match answered {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => switch(tx, downstream, reply).await,
         Ok(reply) => {

@@ -28,7 +28,7 @@ pub(super) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, p
     };
     tx.persistent = false;
     let opened = fetch.open_pipe(&mut ClientLink::Attached(downstream.reborrow())).await;
-    tx.tries = fetch.tries.take();
+    tx.tries.append(&mut fetch.tries.take());
     match opened {
         Ok(origin) => {
             downstream.begin_tunnel(None).await;

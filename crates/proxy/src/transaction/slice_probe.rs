@@ -46,7 +46,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
         Err(synth) => return Probed::Unrouted(synth),
     };
     let settled = fetch.settle(&mut ClientLink::Attached(downstream.reborrow())).await;
-    tx.tries = fetch.tries.take();
+    tx.tries.append(&mut fetch.tries.take());
     let settled = match settled {
         Ok(settled) => settled,
         Err(broken) => return Probed::Broken(broken),

@@ -124,7 +124,7 @@ async fn open_by_parent(
 ) -> Result<Tunnel, Untunnelled> {
     let mut fetch = Fetch::tunnelled(&Requester::of(tx), origin, parent);
     let answered = fetch.converse(&mut ClientLink::Attached(downstream.reborrow())).await;
-    tx.tries = fetch.tries.take();
+    tx.tries.append(&mut fetch.tries.take());
     match answered {
         Ok(reply) if reply.framing == ResponseBody::Tunnel => Ok(Tunnel { origin: reply.body.upstream }),
         // Its words may be about things that are not our client's business, its name and our credentials for one.

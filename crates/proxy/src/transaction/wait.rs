@@ -69,7 +69,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, m
             records.stamp(if wait.notes.is_some() { "Fetch" } else { "Waitinglist" });
         }
         if let (WaitEvent::Head(_), Some(notes)) = (&event, &wait.notes) {
-            tx.tries = notes.take_tries();
+            tx.tries.append(&mut notes.take_tries());
         }
         match event {
             WaitEvent::Interim(head) => {

@@ -21,9 +21,9 @@ pub(crate) fn note(scope: &Scope<'_>, kind: LogKind, text: &[u8]) {
                 format_args!("request {xid}: {} (all are counted in larder_vcl_errors_total)", text.escape_debug()),
             );
         }
-        // Into the request's line of the access log.
+        // Into what is told of the exchange.
         LogKind::Program | LogKind::Acl | LogKind::Notice | LogKind::Mistake => {
-            if scope.core.shared.logs() {
+            if scope.core.shared.tells_exchanges() {
                 note_text(scope, text.as_bytes());
             }
         }
