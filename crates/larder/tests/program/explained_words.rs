@@ -29,11 +29,19 @@ fn check(page: &str, words: BTreeSet<String>) {
 #[test]
 fn every_forward_reason_is_explained() {
     let text = read("crates/proxy/src/transaction/deliver.rs");
-    let reasons = text
+    let written = text
         .split("fwd=")
         .skip(1)
-        .filter_map(|rest| rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next());
-    check("docs/what-is-cached.md", reasons.map(|reason| format!("fwd={reason}")).collect());
+        .filter_map(|rest| rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned);
+    let mut reasons = quoted_behind("crates/proxy/src/transaction/why_forwarded.rs", "Forwarded::");
+    reasons.extend(quoted_behind("crates/proxy/src/transaction.rs", "CacheVerdict::Pass"));
+    reasons.extend(written);
+    for word in ["uri-miss", "method", "bypass", "partial"] {
+        assert!(reasons.contains(word), "{word} is not found any more: {reasons:?}");
+    }
+    check("docs/what-is-cached.md", reasons.into_iter().map(|reason| format!("fwd={reason}")).collect());
 }
 
 #[test]
