@@ -237,7 +237,7 @@ impl Cache {
         groups.map(|groups| Membership::new(self.group_table(), groups, began))
     }
 
-    /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5) and for `explain`.
+    /// What is stored for a request, fresh or not: for the rules about HEAD (RFC 9111 §4.3.5).
     pub fn find(&self, key: Key, request: &Request<'_>) -> Option<Arc<Object>> {
         self.look_up(key, request, (&LookupOptions::default(), Now::default()), |slot| {
             slot.whole.clone().filter(|object| object.mark().is_none())

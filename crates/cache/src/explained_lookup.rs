@@ -25,6 +25,8 @@ pub struct Explained {
     pub stored: Vec<Arc<Object>>,
     /// Fetches of the key that are under way.
     pub fetching: u32,
+    /// The origin failed a moment ago: nothing is refreshed until that is over.
+    pub has_failed: bool,
     /// Why responses to requests like this were not stored of late.
     pub why_uncacheable: Option<WhyUncacheable>,
 }
@@ -33,15 +35,15 @@ impl Cache {
     /// What `ask` would do, in place of doing it.
     pub fn explain(&self, key: Key, request: &Request<'_>, options: &LookupOptions, now: Now) -> Explained {
         let mut entry = self.directory.shard(key).copy(key);
-        // What a look-up comes across is tested first, and taken out.
-        let all: Vec<Arc<Object>> = entry.objects().cloned().collect();
-        for object in all {
-            if !object.is_valid() || self.would_examine_out(&object, request) {
-                entry.remove(&object);
-            }
-        }
         let question = Question { key, request, options, now, order: 0, began: 0, is_dry: true };
         let plan = loop {
+            // What a look-up comes across is tested first, and taken out; what others would come across stays.
+            let is_gone = |object: &&Arc<Object>| !object.is_valid() || self.would_examine_out(object, request);
+            let slot = entry.find(request.fields, options, now);
+            if let Some(gone) = slot.and_then(|slot| slot.objects().find(is_gone)).cloned() {
+                entry.remove(&gone);
+                continue;
+            }
             match self.plan(&mut entry, &question) {
                 LookupPlan::Over(object) => entry.remove(&object),
                 plan => break plan,
@@ -54,6 +56,7 @@ impl Cache {
         stored.sort_by_key(|object| std::cmp::Reverse(object.recency()));
         let is_uncacheable = entry.is_uncacheable(request.fields);
         let why_uncacheable = entry.why_uncacheable().filter(|_| is_uncacheable);
-        Explained { plan, selected, part, stored, fetching: entry.fetching, why_uncacheable }
+        let (fetching, has_failed) = (entry.fetching, entry.recent_failure(now).is_some());
+        Explained { plan, selected, part, stored, fetching, has_failed, why_uncacheable }
     }
 }

@@ -80,7 +80,8 @@ pub(crate) enum Verdict {
 }
 
 impl Cache {
-    /// What is to be done. Nothing is changed but the entry, where it had something to forget.
+    /// What is to be done. Nothing is changed but the entry, where it had something to forget, and, unless it is dry, flights that an invalidation or
+    /// a ban has outdated.
     pub(crate) fn plan(&self, entry: &mut Entry, question: &Question<'_>) -> LookupPlan {
         let Question { request, options, now, .. } = *question;
         entry.expire_notes(now);

@@ -332,6 +332,13 @@ fn what_a_request_brings_is_explained() {
     assert_eq!(explained["reasons"][0]["about"].as_str(), Some("Authorization"));
     let explained = larder.check("/never-seen", login, "miss", &["uri-miss"]);
     assert!(explained["notes"][0].as_str().unwrap().contains("the request has Authorization"), "{explained}");
+    // What says nothing of others is not confirmed for a cookie, and asked for as a whole.
+    larder.get("/tagged");
+    larder.check("/tagged", &["-H", "Cookie: theme=dark"], "miss", &["stale"]);
+    assert!(cache_status(&larder.ask("GET", "/tagged", &["Cookie: theme=dark"])).contains("fwd=stale"));
+    let explained = larder.check("/never-seen", &["-H", "Cookie: SECRET; a=b"], "miss", &["uri-miss"]);
+    assert!(!explained.to_string().contains("SECRET"), "a cookie without a name is a value: {explained}");
+    larder.check("/never-seen", &["-H", "Cache-Control: no-store"], "miss", &["uri-miss", "request-no-store"]);
     larder.check("/cart", &["-X", "POST"], "pass", &["method"]);
     larder.check("/cart", &["-H", "Cache-Control: no-cache"], "miss", &["request"]);
     larder.check("/cart", &["-X", "HEAD"], "hit", &[]);

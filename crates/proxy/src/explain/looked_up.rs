@@ -14,7 +14,10 @@ use crate::transaction::synth::Synth;
 use crate::transaction::why_forwarded::Forwarded;
 
 const ON_DISK: &str = "a disk has something under this key, which is read first; what it is only the reading tells";
-const NOT_CONFIRMED: &str = "what is stored does not say that others may have it: the origin answers this client alone, and what is stored stays";
+const NOT_CONFIRMED: &str = "what is stored does not say that others may have it, so that it is not confirmed for a request with credentials: all of it is asked for";
+const HAS_FAILED: &str =
+    "the origin failed a moment ago, and is not asked again at once: what is stored stands in meanwhile";
+const IS_REFRESHED: &str = "somebody refreshes it already";
 const IN_SLICES: &str = "its body lies in slices: those that are not there are fetched";
 const IS_FOLLOWED: &str = "somebody fetches it at this moment: the request waits for that, and gets the same if it may";
 
@@ -47,21 +50,34 @@ fn of_plan(
     let meets_others = found.stored.iter().any(|object| object.vary().is_some());
     let (would_be, served) = match &found.plan {
         LookupPlan::Serve(object) => (WouldBe::Hit, Some(Arc::clone(object))),
-        LookupPlan::ServeStale(object) => (WouldBe::Stale { refreshes: false }, Some(Arc::clone(object))),
-        LookupPlan::Refresh(object) => (WouldBe::Stale { refreshes: true }, Some(Arc::clone(object))),
+        LookupPlan::ServeStale(object) => (stale(false, found, explained), Some(Arc::clone(object))),
+        LookupPlan::Refresh(object) => (stale(true, found, explained), Some(Arc::clone(object))),
         LookupPlan::Fetch { stored, .. } => {
-            note_forwarded(Forwarded::of(stored.as_deref(), meets_others, now), stored.as_deref(), explained);
-            (of_fetch(asked, question, stored.as_deref(), explained), None)
+            let would_be = of_fetch(asked, question, stored.as_deref(), explained);
+            // What a disk has is not known to be missing.
+            if would_be != WouldBe::Disk {
+                note_forwarded(Forwarded::of(stored.as_deref(), meets_others, now), stored.as_deref(), explained);
+            }
+            (would_be, None)
         }
         LookupPlan::Follow(_, stored) => {
             note_forwarded(Forwarded::of(stored.as_deref(), meets_others, now), stored.as_deref(), explained);
             explained.notes.push(IS_FOLLOWED.to_owned());
             (WouldBe::Coalesced, None)
         }
-        LookupPlan::HitForMiss(..) | LookupPlan::Pass => {
+        LookupPlan::HitForMiss(stored, _) => {
             explained.because(Reason::HitForMiss, None);
-            let passes = matches!(found.plan, LookupPlan::Pass);
-            (if passes { WouldBe::Pass } else { WouldBe::Miss }, None)
+            match stored.as_deref() {
+                None => (WouldBe::Miss, None),
+                Some(object) => {
+                    note_forwarded(Forwarded::of(Some(object), meets_others, now), Some(object), explained);
+                    (of_fetch(asked, question, Some(object), explained), None)
+                }
+            }
+        }
+        LookupPlan::Pass => {
+            explained.because(Reason::HitForMiss, None);
+            (WouldBe::Pass, None)
         }
         LookupPlan::HitForPass(_) => {
             explained.because(Reason::HitForPass, None);
@@ -75,8 +91,21 @@ fn of_plan(
         let reason = Reason::from(why);
         explained.because(reason, of_whom(reason, asked.came.fields));
     }
+    if question.directives.no_store && matches!(would_be, WouldBe::Miss | WouldBe::Coalesced | WouldBe::Revalidated) {
+        explained.because(Reason::RequestNoStore, None);
+    }
     explained.would_be = would_be;
     served
+}
+
+/// What is stale is served; and is it refreshed, where that may be?
+fn stale(may_refresh: bool, found: &Explained, explained: &mut Explanation) -> WouldBe {
+    if found.has_failed {
+        explained.notes.push(HAS_FAILED.to_owned());
+    } else if may_refresh && found.fetching > 0 {
+        explained.notes.push(IS_REFRESHED.to_owned());
+    }
+    WouldBe::Stale { refreshes: may_refresh && !found.has_failed }
 }
 
 /// The origin is asked, or a disk before it.
@@ -97,7 +126,7 @@ fn of_fetch(
     };
     if !stored.facts().says_shared && credentials::of_request(question.request.fields).is_some() {
         explained.notes.push(NOT_CONFIRMED.to_owned());
-        return WouldBe::Pass;
+        return WouldBe::Miss;
     }
     // Without a validator nothing can be asked but for all of it.
     match Validators::of(stored.response(), &stored.facts()) {
@@ -117,7 +146,7 @@ fn of_stored_alone(
     if let Some(object) = &found.selected {
         explained.would_be = match question.use_of(object, now) {
             UseOfStored::Fresh => WouldBe::Hit,
-            UseOfStored::Stale { refreshes } => WouldBe::Stale { refreshes },
+            UseOfStored::Stale { refreshes } => stale(refreshes, found, explained),
             UseOfStored::None => WouldBe::Pass,
         };
         if explained.would_be != WouldBe::Pass {

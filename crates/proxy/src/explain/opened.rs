@@ -186,7 +186,7 @@ pub(super) fn who_it_names(fields: FieldsView<'_>) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for field in fields.iter().filter(credentials::is_credential) {
         let name = match field.name {
-            FieldName::Cookie => format!("Cookie ({})", shown(cookie_rules::names(fields))),
+            FieldName::Cookie => format!("Cookie ({})", shown(cookie_rules::shown_names(fields))),
             _ => text(&field),
         };
         if !names.contains(&name) {

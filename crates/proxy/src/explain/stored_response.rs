@@ -76,18 +76,24 @@ impl StoredResponse {
     }
 }
 
+const NO_WORD: &str = "no word of how long: it is confirmed each time";
+
 /// The word by which it is fresh, found out by who judged it when it came. Where that comes to something else now, settings have changed, or a
 /// 304 or a purge has, and nobody remembers.
 fn fresh_by(object: &Object, request: &Request<'_>, defaults: &StoreDefaults) -> String {
     if object.is_by_program() {
         return "the VCL".to_owned();
     }
-    // What was asked for with credentials is none whose lifetime was guessed: nobody's are asked here.
+    // The request that it was stored for is not known any more: nobody's is asked about here.
     let nobody = Request { fields: message::FieldsView::default(), ..request.clone() };
     let (response_wall_ms, response_delay_ms) = (object.received().wall_ms, 0);
     let response = object.response();
     let exchange = Exchange { request: &nobody, response, response_wall_ms, response_delay_ms, defaults };
     let (rule, seconds) = lifetime_source(&exchange);
+    // Nothing is guessed of what was asked for with credentials, or sets a cookie.
+    if rule == LifetimeSource::Heuristic && object.facts().lifetime_ms == 0 {
+        return NO_WORD.to_owned();
+    }
     if seconds.saturating_mul(1_000) != object.facts().lifetime_ms {
         return "what held when it was stored; its fields and the settings say something else now".to_owned();
     }
@@ -100,6 +106,6 @@ fn fresh_by(object: &Object, request: &Request<'_>, defaults: &StoreDefaults) ->
             "the time since Last-Modified ([policy] heuristic_percent = {}), as nothing says how long",
             defaults.heuristic_percent
         ),
-        LifetimeSource::Nothing => "no word of how long: it is confirmed each time".to_owned(),
+        LifetimeSource::Nothing => NO_WORD.to_owned(),
     }
 }

@@ -106,6 +106,11 @@ pub(crate) fn names(fields: FieldsView<'_>) -> Vec<&[u8]> {
     crumbs(fields).map(name_of).collect()
 }
 
+/// The same to be shown: what has no name is a value (RFC 6265bis §5.6), and is not.
+pub(crate) fn shown_names(fields: FieldsView<'_>) -> Vec<&[u8]> {
+    crumbs(fields).map(|crumb| if crumb.contains(&b'=') { name_of(crumb) } else { b"one without a name" }).collect()
+}
+
 /// The value of a cookie, if the request has it.
 pub(crate) fn value_of<'a>(fields: FieldsView<'a>, name: &[u8]) -> Option<&'a [u8]> {
     let crumb = crumbs(fields).find(|crumb| name_of(crumb) == name)?;
