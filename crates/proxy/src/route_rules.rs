@@ -130,6 +130,11 @@ impl RouteRules {
         self.answer.as_ref().is_some_and(|answer| matches!(answer.status, 403 | 503))
     }
 
+    /// Does it keep anybody out?
+    pub(crate) fn guards(&self) -> bool {
+        self.access != RouteAccess::default() || self.answers_by_refusal()
+    }
+
     pub(crate) fn keeps_out(&self, client: &ClientIdentity) -> bool {
         self.answers_by_refusal() && self.answers(client)
     }

@@ -226,6 +226,11 @@ impl RouteSettings {
         pattern.groups(path)
     }
 
+    /// Some origins read `post` as a POST, and so does a route that keeps somebody out. One that lets in is for the method that it names.
+    pub fn guards_methods_in_either_case(&self) -> bool {
+        matches!(self.target, RouteTarget::Closed) || self.rules.guards()
+    }
+
     pub(crate) fn conditions_count(&self) -> usize {
         usize::from(!self.methods.is_empty()) + self.fields.len()
     }
@@ -238,8 +243,11 @@ impl RouteSettings {
     fn conditions_hold(&self, request: &Request<'_>) -> bool {
         // A purge is about what a GET of the same URL is given: whoever may purge that says so where that is answered.
         let meant: [&[u8]; 2] = [request.method_text, if request.method == Method::Purge { b"GET" } else { b"" }];
-        // Some origins read `post` as a POST, and so does whoever guards one.
-        let is_meant = |method: &[u8]| meant.iter().any(|meant| meant.eq_ignore_ascii_case(method));
+        let is_same = |one: &[u8], other: &[u8]| match self.guards_methods_in_either_case() {
+            true => one.eq_ignore_ascii_case(other),
+            false => one == other,
+        };
+        let is_meant = |method: &[u8]| meant.iter().any(|meant| is_same(meant, method));
         let is_one = self.methods.iter().any(|method| is_meant(method.as_bytes()));
         (self.methods.is_empty() || is_one) && self.fields.iter().all(|condition| condition.fits(request))
     }
@@ -255,7 +263,8 @@ mod tests {
     use message::{Authority, Fields, Scheme, TargetForm, Version};
 
     use super::*;
-    use crate::settings::PathPattern;
+    use crate::route_rules::RouteAccess;
+    use crate::settings::{PathPattern, RouteRules};
 
     fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
         let to = RouteSettings::to(RouteTarget::Origin(origin));
@@ -265,6 +274,20 @@ mod tests {
     fn by_pattern(pattern: &str, origin: usize) -> RouteSettings {
         let path_pattern = Some(Arc::new(PathPattern::new(pattern).expect("a pattern")));
         RouteSettings { path_pattern, ..route(None, "/", origin) }
+    }
+
+    fn request_for(path: &[u8]) -> Request<'_> {
+        Request {
+            method: Method::Other,
+            method_text: b"GET",
+            version: Version::Http11,
+            form: TargetForm::Origin,
+            scheme: Scheme::Http,
+            authority: Authority::EMPTY,
+            path,
+            query: None,
+            fields: message::FieldsView::default(),
+        }
     }
 
     fn asked(routes: &[RouteSettings], method: &str, url: &str, field: Option<(&str, &str)>) -> Option<usize> {
@@ -351,7 +374,7 @@ mod tests {
         let check = |method, url, field, expect| assert_eq!(asked(&routes, method, url, field), Some(expect), "{url}");
         check("GET", "a/api/x", None, 1);
         check("POST", "a/api/x", None, 2);
-        check("post", "a/api/x", None, 2);
+        check("post", "a/api/x", None, 1);
         check("GET", "a/read", None, 5);
         check("PURGE", "a/read", None, 5);
         check("HEAD", "a/read", None, 4);
@@ -359,6 +382,32 @@ mod tests {
         check("GET", "a/x", Some(("x-beta", "no")), 4);
         // A longer path is more exact than a condition.
         check("GET", "a/api/x", Some(("x-beta", "yes")), 1);
+    }
+
+    #[test]
+    fn who_keeps_a_method_out_keeps_it_out_in_either_case_and_who_lets_one_in_lets_in_no_other() {
+        let by = |target, rules: RouteRules| RouteSettings {
+            methods: vec!["POST".into()],
+            path_prefix: "/".to_owned(),
+            rules: Arc::new(rules),
+            ..RouteSettings::to(target)
+        };
+        let denies = RouteRules {
+            access: RouteAccess { allowed: Some(Vec::new()), ..RouteAccess::default() },
+            ..RouteRules::default()
+        };
+        for (first, fits) in [
+            (by(RouteTarget::Closed, RouteRules::default()), true),
+            (by(RouteTarget::Origin(1), denies), true),
+            (by(RouteTarget::Origin(1), RouteRules::default()), false),
+        ] {
+            let routes = [first, RouteSettings::to(RouteTarget::Origin(2))];
+            for method in ["post", "Post"] {
+                let path: &[u8] = b"/";
+                let request = Request { method_text: method.as_bytes(), ..request_for(path) };
+                assert_eq!(routes[0].conditions_fit(&request), fits, "{method} {:?}", routes[0].target);
+            }
+        }
     }
 
     #[test]

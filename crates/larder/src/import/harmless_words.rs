@@ -238,7 +238,6 @@ const OTHERS: [(HarmlessWords, &[&str]); 20] = [
                 "($request_method",
                 "($scheme",
                 "($uri",
-                "($request_uri",
                 "($server_",
                 "($https",
                 "($ssl_protocol",

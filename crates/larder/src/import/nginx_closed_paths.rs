@@ -1,8 +1,13 @@
 //! Which paths a location's route does not answer, beside those that another route does: what leads out of the location to others, and
 //! files that others keep people from and that would answer as an index.
 
+use std::path::Path;
+
+use proxy::settings::ClosedPaths;
+
 use crate::import::nginx_guards;
 use crate::import::nginx_order::{Kind, Matcher};
+use crate::import::nginx_rulings::CaseOf;
 use crate::import::nginx_tree::{AnsweredBy, FoundLocation};
 
 /// `/api/../x`: whoever is asked for the path as it was sent would be asked for what nginx looks for elsewhere. `None`: all that is asked
@@ -20,12 +25,23 @@ pub fn leading_out(found: &[FoundLocation<'_>], at: usize) -> Option<String> {
     })
 }
 
-/// An index of a location's folder is asked for by its own path, too, and nginx looks there who may come in: is it for all whom this location
-/// lets in?
-pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, path: &str) -> bool {
-    found[..at].iter().find(|other| other.spot.matches(path)).is_none_or(|other| {
-        other.answer != AnsweredBy::Closed && nginx_guards::are_guarded_like(&found[at].access, &other.access)
-    })
+/// An index of a location's folder is asked for by its own path, too, and nginx looks there who may come in and who answers: is it, for all whom
+/// this location lets in, the file that would be shown here, or the script?
+///
+/// `is_known`: the folder is one of the location's. Of a regex nobody may know one; it is looked for guards alone then.
+pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, (path, is_known): (&str, bool), prefix: &Path) -> bool {
+    let Some(owner) = found.iter().position(|other| other.spot.matches(path)) else { return true };
+    let (own, other) = (&found[at], &found[owner]);
+    let is_guarded_alike = nginx_guards::are_guarded_like(&own.access, &other.access);
+    if !is_known {
+        return other.answer != AnsweredBy::Closed && is_guarded_alike;
+    }
+    let is_about = |case: &CaseOf| case.pattern.as_deref().is_some_and(|pattern| matches(pattern, path));
+    let is_ruled = |by: &FoundLocation<'_>| !by.rulings.cases.is_empty() || by.rulings.only_methods.is_some();
+    let is_script = matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
+    let is_same_file = other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
+    owner == at && !own.rulings.cases.iter().any(is_about)
+        || owner != at && (is_script || is_same_file && !is_ruled(other)) && is_guarded_alike
 }
 
 /// The patterns of locations that keep people from files of a directory, whose index would be shown by its own path.
@@ -40,4 +56,8 @@ pub fn kept_from(found: &[FoundLocation<'_>], at: usize) -> impl Iterator<Item =
         (is_closed || is_more) && is_of_files
     };
     found[..at].iter().filter(move |_| is_root).filter(guards).map(|other| other.spot.pattern())
+}
+
+pub fn matches(pattern: &str, path: &str) -> bool {
+    ClosedPaths::new([pattern]).map_or(true, |closed| closed.close(path.as_bytes()))
 }

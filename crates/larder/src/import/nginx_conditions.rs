@@ -42,14 +42,57 @@ pub fn with_case(operator: &str, regex: &str) -> String {
     if operator.ends_with('*') { format!("(?i){regex}") } else { regex.to_owned() }
 }
 
-/// The words that `^(A|B)$` is for, and nothing else.
-pub fn words_of(regex: &str) -> Option<Vec<String>> {
-    let inside = regex.strip_prefix('^').unwrap_or(regex);
-    let inside = inside.strip_suffix('$').unwrap_or(inside);
-    let inside = inside.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inside);
-    let words: Vec<String> = inside.strip_prefix("?:").unwrap_or(inside).split('|').map(str::to_owned).collect();
+/// Methods that origins know. A regex that is not anchored is for each that it is in.
+const KNOWN_METHODS: [&str; 25] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "OPTIONS",
+    "CONNECT",
+    "TRACE",
+    "TRACK",
+    "PURGE",
+    "BAN",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "SEARCH",
+    "REPORT",
+    "MKCALENDAR",
+    "ACL",
+    "BIND",
+    "UNBIND",
+];
+
+/// The methods that `^(A|B)$` is for, and no other. `None`: nobody knows for which.
+pub fn methods_of(regex: &str) -> Option<Vec<String>> {
+    let (begins, inside) = regex.strip_prefix('^').map_or((false, regex), |rest| (true, rest));
+    let (ends, inside) = inside.strip_suffix('$').map_or((false, inside), |rest| (true, rest));
+    let group = inside.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let words: Vec<String> =
+        group.map_or(inside, |group| group.strip_prefix("?:").unwrap_or(group)).split('|').map(str::to_owned).collect();
+    // `^A|B$` anchors each of both at one end alone.
+    let (begins, ends) = if group.is_none() && words.len() > 1 { (false, false) } else { (begins, ends) };
     let is_method = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    words.iter().all(is_method).then_some(words)
+    let is_for = |word: &str, method: &str| match (begins, ends) {
+        (true, true) => word == method,
+        (true, false) => method.starts_with(word),
+        (false, true) => method.ends_with(word),
+        (false, false) => method.contains(word),
+    };
+    let is_whole = |word: &String| {
+        begins && ends
+            || KNOWN_METHODS.contains(&word.as_str())
+                && KNOWN_METHODS.iter().all(|method| method == word || !is_for(word, method))
+    };
+    words.iter().all(|word| is_method(word) && is_whole(word)).then_some(words)
 }
 
 pub fn matches_everything(regex: &str) -> bool {

@@ -1,11 +1,9 @@
 //! What the locations of a server come to, as the routes of it, in the order in which nginx asks them: whose files are shown and
 //! whose scripts run, and which spellings of a path are closed because they mean what another route answers. It reads no directive.
 
-use proxy::settings::ClosedPaths;
-
 use crate::import::import_findings::quoted;
 use crate::import::imported_toml::Route;
-use crate::import::nginx_closed_paths::{is_seen_by_all, kept_from, leading_out};
+use crate::import::nginx_closed_paths::{is_seen_by_all, kept_from, leading_out, matches};
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::{self, FilesShown};
@@ -361,11 +359,14 @@ impl<'a> RoutesOf<'_, 'a> {
         let named = names.len();
         let folders = ["", "any-name/", "0/"].map(|beneath| format!("{folder}{beneath}"));
         let mut own: Vec<&String> = folders.iter().filter(|folder| self.find(folder) == Some(at)).collect();
+        let is_known = !own.is_empty();
         // Of a regex nobody knows a folder.
-        if own.is_empty() {
+        if !is_known {
             own.extend(folders.last());
         }
-        names.retain(|name| own.iter().all(|folder| is_seen_by_all(&self.found, at, &format!("{folder}{name}"))));
+        let prefix = self.tree.prefix;
+        let is_seen = |path: String| is_seen_by_all(&self.found, at, (&path, is_known), prefix);
+        names.retain(|name| own.iter().all(|folder| is_seen(format!("{folder}{name}"))));
         if names.len() < named {
             let why =
                 "closed in part: where an index would answer, nginx asks the location of that file who may come in";
@@ -507,10 +508,6 @@ impl<'a> RoutesOf<'_, 'a> {
 /// Is the path written in a URL as it stands here, and as a variable of nobody's?
 fn is_plain_in_urls(path: &str) -> bool {
     path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~!&'()*+,;=:@".contains(&byte))
-}
-
-fn matches(pattern: &str, path: &str) -> bool {
-    ClosedPaths::new([pattern]).map_or(true, |closed| closed.close(path.as_bytes()))
 }
 
 /// A regex as a TOML string: backslashes are plain in one between single quotes.

@@ -7,7 +7,7 @@ use proxy::settings::{FieldTemplate, PathPattern};
 
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conditions::{
-    act_of, asks_for_the_clear, condition_of, matches_everything, says_a_client_alone, with_case, words_of,
+    act_of, asks_for_the_clear, condition_of, matches_everything, methods_of, says_a_client_alone, with_case,
 };
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_listens::InTheClear;
@@ -149,14 +149,14 @@ impl Rulings {
         }
         match words[..] {
             ["$request_method", "=", method] => self.case(None, vec![method.to_owned()], None, ruling),
-            ["$request_method", "~" | "~*", regex] if words_of(regex).is_some() => {
-                self.case(None, words_of(regex).unwrap_or_default(), None, ruling);
+            ["$request_method", "~" | "~*", regex] if methods_of(regex).is_some() => {
+                self.case(None, methods_of(regex).unwrap_or_default(), None, ruling);
             }
             ["$request_method", "!=", method] if ruling == Ruling::Closed => {
                 self.only_methods = Some(vec![method.to_owned()]);
             }
-            ["$request_method", "!~" | "!~*", regex] if ruling == Ruling::Closed && words_of(regex).is_some() => {
-                self.only_methods = words_of(regex);
+            ["$request_method", "!~" | "!~*", regex] if ruling == Ruling::Closed && methods_of(regex).is_some() => {
+                self.only_methods = methods_of(regex);
             }
             ["$uri" | "$document_uri", operator @ ("~" | "~*"), regex] => {
                 self.case(Some(&with_case(operator, regex)), Vec::new(), None, ruling);

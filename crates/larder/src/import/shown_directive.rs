@@ -75,13 +75,23 @@ fn harmless(directive: &Directive) -> Vec<bool> {
         Some(HarmlessWords::Unless(_)) => up_to(words.len()),
         Some(HarmlessWords::Where(known)) if known.contains(&first) => up_to(words.len()),
         Some(HarmlessWords::Where(_)) => up_to(1),
-        Some(HarmlessWords::Asks(known, _)) if known.iter().any(|asked| first.starts_with(asked)) => up_to(words.len()),
+        Some(HarmlessWords::Asks(known, _)) if known.iter().any(|asked| is_begun_by(first, asked)) => {
+            up_to(words.len())
+        }
         Some(HarmlessWords::Asks(_, count)) => up_to(count),
         // A matcher of Caddy's, by a name of its own.
         None if directive.name.starts_with('@') => shown_rule::of_test(words, 0),
         None if is_public(&directive.name) => up_to(words.len()),
         None => words.iter().map(|word| is_switch(word)).collect(),
     }
+}
+
+/// Is the variable that is asked for this one alone? Behind it another, of the client's own words, might stand.
+fn is_begun_by(first: &str, asked: &str) -> bool {
+    first.strip_prefix(asked).is_some_and(|rest| {
+        let is_family = !asked.ends_with(|c: char| c.is_ascii_alphanumeric());
+        (is_family || rest.is_empty()) && !rest.contains(['$', '%'])
+    })
 }
 
 /// A line that is no directive may be one of a users' file: what stands behind its colon is no port, then.

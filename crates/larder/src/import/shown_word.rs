@@ -198,7 +198,8 @@ fn without_query(word: &str) -> String {
     };
     let is_name =
         |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.[]%".contains(&b));
-    if !query.split('&').next().and_then(|pair| pair.split_once('=')).is_some_and(|(name, _)| is_name(name)) {
+    let has_named = query.split('&').any(|pair| pair.split_once('=').is_some_and(|(name, _)| is_name(name)));
+    if !has_named {
         let is_bare = before.contains("://") && !query.is_empty() && is_name(query);
         return if is_bare { format!("{before}?{MARK}") } else { word.to_owned() };
     }

@@ -37,7 +37,11 @@ pub fn of(route: &RouteSettings) -> Option<String> {
     all.extend(route.host.as_deref().map(host));
     all.extend(of_path(route));
     if !route.methods.is_empty() {
-        let methods = route.methods.iter().map(|method| format!("req.method == \"{method}\""));
+        let in_either_case = route.guards_methods_in_either_case();
+        let methods = route.methods.iter().map(|method| match in_either_case {
+            true => format!("req.method ~ \"(?i)^{}$\"", escaped(method.as_bytes())),
+            false => format!("req.method == \"{method}\""),
+        });
         let methods: Vec<String> = methods.collect();
         all.push(if methods.len() == 1 { methods.join("") } else { format!("({})", methods.join(" || ")) });
     }

@@ -22,6 +22,28 @@ mod tests {
         assert!(beside.said.contains("closed in part: where an index would answer"), "{}", beside.said);
     }
 
+    /// nginx asks whoever has the index's own path, and that may stand later, or answer otherwise.
+    #[test]
+    fn an_index_of_another_location_is_not_shown_for_its_folder() {
+        let check = |name: &str, locations: &str, path: &str, is_closed: bool| {
+            let files = ["site/index.html", "site/d/index.html", "site/e/index.html", "other/x.txt"];
+            let server = format!("server {{ listen A1; root HERE/site; {locations} }}");
+            let beside = nginx_beside::start(name, &server, &files);
+            let asked = crate::imported_beside::Asked { at: "A1", path: path.to_owned(), options: Vec::new() };
+            let [theirs, ours] = beside.ask(&asked);
+            let is_as_there = ours.status == theirs.status && ours.body == theirs.body;
+            let is_refused = ours.status == 403 || ours.status == 404;
+            assert!(if is_closed { is_refused } else { is_as_there }, "{path} {theirs:?} {ours:?}\n{}", beside.toml);
+            assert!(!is_closed || theirs.body != "site/d/index.html", "it is no hole: {theirs:?}");
+        };
+        check("later", "location = / { } location / { deny all; }", "/", true);
+        check("longer", "location = /d/ { } location ^~ /d { deny all; } location / { }", "/d/", true);
+        check("beside", "location = /d/ { } location ^~ /d { deny all; } location / { }", "/e/", false);
+        check("asked", "location / { } location ~ \\.html$ { proxy_pass http://O-app; }", "/d/", true);
+        check("rooted", "location / { } location ~ \\.html$ { root HERE/other; }", "/d/", true);
+        check("led", "location / { } location ~ \\.html$ { return 301 https://login.test/; }", "/d/", true);
+    }
+
     /// Who is asked for one folder of a site is asked for nothing beside it.
     #[test]
     fn an_origin_is_asked_for_nothing_beside_its_location() {
@@ -54,6 +76,26 @@ mod tests {
         beside.check("A1", "/x", &[], Wanted::Same);
         for method in ["POST", "post", "Post"] {
             beside.check_as_it_is("A1", "/x", &["-X", method], Wanted::Same);
+        }
+    }
+
+    /// What lets one method in lets in no other spelling of it, and what is said by the beginnings of methods is said of all that begin so.
+    #[test]
+    fn methods_that_are_let_in_are_those_that_are_named() {
+        let beside = nginx_beside::start(
+            "let-in",
+            "server { listen A1; location / { limit_except GET { deny all; } proxy_pass http://O-app; }\n\
+             location /r { if ($request_method ~ \"^P\") { return 403; } proxy_pass http://O-app; } }",
+            &[],
+        );
+        beside.check("A1", "/x", &[], Wanted::Same);
+        for method in ["get", "Get", "POST", "DELETE"] {
+            let asked = crate::imported_beside::Asked { at: "A1", path: "/x".to_owned(), options: vec!["-X", method] };
+            let [theirs, ours] = beside.ask(&asked);
+            assert!(theirs.status >= 400 && ours.status == 403, "{method} {theirs:?} {ours:?}\n{}", beside.toml);
+        }
+        for method in ["POST", "PUT", "PATCH", "PROPFIND"] {
+            beside.check_refused("A1", "/r", &["-X", method]);
         }
     }
 }
