@@ -226,6 +226,13 @@ mod tests {
     const NOTHING: BodyFraming = BodyFraming::Length { left: 0 };
 
     #[test]
+    fn an_answer_without_an_end_says_no_length_and_closes() {
+        let head = head_of_endless_answer(Status::OK, &[("Content-Type", "application/x-ndjson")]);
+        let text = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n";
+        assert_eq!(String::from_utf8_lossy(&head), text);
+    }
+
+    #[test]
     fn a_whole_answer_brings_its_body_where_one_may_be_sent() {
         let answer = |status, sends_body, persistence| {
             let bytes = whole_answer(Status(status), &[("A", "b")], b"pie", sends_body, persistence);
