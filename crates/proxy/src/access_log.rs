@@ -9,7 +9,7 @@ use crate::error_note::ErrorNote;
 use crate::events::exchange_event::ExchangeEvent;
 use crate::limits;
 pub use crate::log_texts::DateCache;
-use crate::log_texts::{NO_USER, digit, escape_combined, escape_json, escape_word};
+use crate::log_texts::{NO_USER, escape_combined, escape_json, escape_word};
 use crate::policy_columns::{write_combined_columns, write_json_columns};
 use crate::settings::LogFormat;
 use crate::tls_columns::{write_combined_tls, write_json_tls};
@@ -141,11 +141,8 @@ pub fn write_combined(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, dates: &Date
 /// One JSON object (RFC 8259); a field the client did not send is left out.
 pub fn write_json(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, dates: &DateCache) {
     out.extend_from_slice(b"{\"time\":\"");
-    out.extend_from_slice(&dates.of(event.wall_ms).iso);
-    out.push(b'.');
-    let millis = (event.wall_ms % 1_000) as usize;
-    out.extend_from_slice(&[digit(millis / 100), digit(millis / 10 % 10), digit(millis % 10)]);
-    out.extend_from_slice(b"Z\",\"client\":\"");
+    dates.write_iso(out, event.wall_ms);
+    out.extend_from_slice(b"\",\"client\":\"");
     write_address(out, event.client);
     if let Some(user) = event.user {
         out.extend_from_slice(b"\",\"user\":\"");

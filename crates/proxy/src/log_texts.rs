@@ -109,7 +109,7 @@ fn hex(nibble: u8) -> u8 {
 }
 
 #[inline]
-pub(crate) fn digit(n: usize) -> u8 {
+fn digit(n: usize) -> u8 {
     b'0' + (n % 10) as u8
 }
 
@@ -145,6 +145,17 @@ impl DateCache {
         let texts = DateTexts::of_second(second);
         self.last.set(texts);
         texts
+    }
+}
+
+impl DateCache {
+    /// `2000-10-10T13:55:36.007Z`
+    #[inline]
+    pub(crate) fn write_iso(&self, out: &mut Vec<u8>, wall_ms: u64) {
+        out.extend_from_slice(&self.of(wall_ms).iso);
+        out.push(b'.');
+        let millis = (wall_ms % 1_000) as usize;
+        out.extend_from_slice(&[digit(millis / 100), digit(millis / 10 % 10), digit(millis % 10), b'Z']);
     }
 }
 

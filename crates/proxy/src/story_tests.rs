@@ -32,6 +32,7 @@ use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -93,6 +94,7 @@ pub(crate) struct Reply {
 /// The access log, and the records of Varnish's.
 #[derive(Default)]
 struct Heard {
+    has_no_log: AtomicBool,
     lines: Mutex<String>,
     records: Mutex<Vec<(RecordSide, String)>>,
 }
@@ -101,6 +103,10 @@ impl LogSink for Heard {
     fn write(&self, lines: Vec<u8>, _: u64) -> Result<(), Vec<u8>> {
         self.lines.lock().push_str(&String::from_utf8_lossy(&lines));
         Ok(())
+    }
+
+    fn is_on(&self) -> bool {
+        !self.has_no_log.load(Ordering::Relaxed)
     }
 }
 
@@ -189,6 +195,11 @@ impl Story {
         change(&mut settings);
         self.core.shared.set_site(Site::new(settings, "test", Some(&former)));
         *self.core.site.borrow_mut() = self.core.shared.site.load_full();
+    }
+
+    /// There is no access log from here on.
+    pub(crate) fn keep_no_log(&self) {
+        self.heard.has_no_log.store(true, Ordering::Relaxed);
     }
 
     /// What origins answer from here on, one after the other; the last one again.

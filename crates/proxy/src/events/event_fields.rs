@@ -293,6 +293,7 @@ impl EventField {
 mod tests {
     use super::*;
     use crate::events::exchange_event::tests::sample;
+    use crate::events::origin_try::tests::{answered, failed};
     use crate::origin::OpeningTimes;
 
     #[track_caller]
@@ -323,22 +324,8 @@ mod tests {
 
     #[test]
     fn the_last_try_is_the_one_that_is_told() {
-        let failed = OriginTry {
-            origin: "app".into(),
-            address: None,
-            is_reused: false,
-            opening: OpeningTimes::default(),
-            first_byte_micros: None,
-            outcome: TryOutcome::Failed("origin-connect"),
-        };
-        let answered = OriginTry {
-            address: Some("10.0.0.2:80".into()),
-            opening: OpeningTimes { connect_micros: 40, ..OpeningTimes::default() },
-            first_byte_micros: Some(1_200),
-            outcome: TryOutcome::Answered { status: 503 },
-            ..failed.clone()
-        };
-        let tries = [failed, answered];
+        let opening = OpeningTimes { connect_micros: 40, ..OpeningTimes::default() };
+        let tries = [failed(), answered(503, opening, 1_200)];
         let event = ExchangeEvent { tries: &tries, ..sample() };
         check(&event, "origin", word("app"));
         check(&event, "origin.status", number(503u64));

@@ -9,7 +9,7 @@ use crate::events::event_fields::{EVENT_FIELDS, FieldValue};
 use crate::events::exchange_event::ExchangeEvent;
 use crate::events::origin_try::{OriginTry, TryOutcome};
 use crate::limits::{LOG_FIELD_BYTES_MAX, LOG_TARGET_BYTES_MAX};
-use crate::log_texts::{DateCache, digit, escape_json};
+use crate::log_texts::{DateCache, escape_json};
 
 /// The first field of each line, `v`: it changes when a field changes its meaning, and not when one is added.
 pub const EVENT_VERSION: u32 = 1;
@@ -19,11 +19,8 @@ pub(crate) fn write_event(out: &mut Vec<u8>, event: &ExchangeEvent<'_>, dates: &
     out.extend_from_slice(b"{\"v\":");
     write_decimal(out, EVENT_VERSION.into());
     out.extend_from_slice(b",\"time\":\"");
-    out.extend_from_slice(&dates.of(event.wall_ms).iso);
-    out.push(b'.');
-    let millis = (event.wall_ms % 1_000) as usize;
-    out.extend_from_slice(&[digit(millis / 100), digit(millis / 10 % 10), digit(millis % 10)]);
-    out.extend_from_slice(b"Z\"");
+    dates.write_iso(out, event.wall_ms);
+    out.push(b'"');
     for field in EVENT_FIELDS {
         let Some(value) = (field.of)(event) else { continue };
         write_name(out, field.name);
@@ -106,6 +103,7 @@ fn write_tries(out: &mut Vec<u8>, tries: &[OriginTry]) {
 mod tests {
     use super::*;
     use crate::events::exchange_event::tests::sample;
+    use crate::events::origin_try::tests::{answered, failed};
     use crate::origin::OpeningTimes;
 
     fn line(event: &ExchangeEvent<'_>) -> String {
@@ -126,22 +124,8 @@ mod tests {
 
     #[test]
     fn several_tries_are_told_one_by_one() {
-        let failed = OriginTry {
-            origin: "app".into(),
-            address: None,
-            is_reused: false,
-            opening: OpeningTimes::default(),
-            first_byte_micros: None,
-            outcome: TryOutcome::Failed("origin-connect"),
-        };
-        let answered = OriginTry {
-            address: Some("10.0.0.2:80".into()),
-            opening: OpeningTimes { queue_micros: 3, ..OpeningTimes::default() },
-            first_byte_micros: Some(900),
-            outcome: TryOutcome::Answered { status: 200 },
-            ..failed.clone()
-        };
-        let tries = [failed, answered];
+        let opening = OpeningTimes { queue_micros: 3, ..OpeningTimes::default() };
+        let tries = [failed(), answered(200, opening, 900)];
         assert!(line(&ExchangeEvent { tries: &tries, ..sample() }).ends_with(
             "\"origin.tries\":2,\"time.queue\":3,\"time.origin\":900,\"tries\":[{\"origin\":\"app\",\
                  \"error\":\"origin-connect\"},{\"origin\":\"app\",\"address\":\"10.0.0.2:80\",\"status\":200,\

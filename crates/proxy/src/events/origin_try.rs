@@ -30,3 +30,31 @@ pub enum TryOutcome {
     /// It was given up.
     GivenUp,
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// One that found nobody.
+    pub(crate) fn failed() -> OriginTry {
+        OriginTry {
+            origin: "app".into(),
+            address: None,
+            is_reused: false,
+            opening: OpeningTimes::default(),
+            first_byte_micros: None,
+            outcome: TryOutcome::Failed("origin-connect"),
+        }
+    }
+
+    /// One that was answered in so long.
+    pub(crate) fn answered(status: u16, opening: OpeningTimes, first_byte_micros: u64) -> OriginTry {
+        OriginTry {
+            address: Some("10.0.0.2:80".into()),
+            opening,
+            first_byte_micros: Some(first_byte_micros),
+            outcome: TryOutcome::Answered { status },
+            ..failed()
+        }
+    }
+}

@@ -90,7 +90,7 @@ fn a_failure_says_by_which_token_and_whether_it_was_the_origins() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     check(
         &lines[0],
-        &["\"class\":\"error\"", "\"origin.error\":\"origin-connect", "\"error.detail\":\""],
+        &["\"class\":\"error\"", "\"origin.error\":\"origin-connect", "\"origin.address\":\"", "\"error.detail\":\""],
         &["time.origin"],
     );
 }
@@ -122,4 +122,37 @@ fn nothing_of_it_is_noted_while_nobody_reads_along() {
     story.get("/a", &[]);
     let lines = told(&story, &mut reader);
     assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
+#[test]
+fn what_a_program_logs_is_told_without_an_access_log() {
+    let story = Story::vcl(
+        "import std; sub vcl_backend_response { std.log(\"fetched\"); } sub vcl_deliver { std.log(\"sent\"); }",
+    );
+    story.keep_no_log();
+    story.origin([fresh(60, "page")]);
+    let mut reader = reader(&story, "");
+    assert_eq!(story.get("/a", &[]).log_lines, "");
+    check(&told(&story, &mut reader)[0], &["\"log\":\"fetched; sent\""], &[]);
+}
+
+#[test]
+fn a_request_that_begins_anew_tells_whom_it_asked_before() {
+    let again = "sub vcl_deliver { if (req.restarts == 0) { return (restart); } }";
+    let story = Story::vcl(&format!("sub vcl_recv {{ return (pass); }} {again}"));
+    story.origin([answer(200, &[], "one"), answer(503, &[], "two")]);
+    let mut reader = reader(&story, "");
+    assert_eq!(story.get("/a", &[]).body(), "two");
+    let lines = told(&story, &mut reader);
+    check(&lines[0], &["\"origin.tries\":2", "\"origin.status\":503", "\"tries\":[{"], &[]);
+}
+
+#[test]
+fn of_an_answer_that_was_cut_it_is_told_why_an_origin_was_asked() {
+    let story = Story::builtin();
+    story.origin([answer(200, &[], "sent")]);
+    let mut reader = reader(&story, "");
+    let bytes = b"POST /a HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\n\r\n";
+    story.send_as(bytes, Manner { leaves: true, ..Manner::default() });
+    check(&told(&story, &mut reader)[0], &["\"why\":\"client-left\"", "\"forwarded\":\"method\""], &[]);
 }
