@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
-    use std::net::{SocketAddr, TcpListener};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Output, Stdio};
     use std::sync::mpsc::{Receiver, channel};
@@ -204,6 +204,18 @@ mod tests {
         child.wait().unwrap();
     }
 
+    /// Who has nothing to ask gives way to who comes, and not who reads along.
+    #[test]
+    fn idle_connections_of_others_end_no_reader() {
+        let it = start("idle");
+        let child = it.reading(&["-n", "1"]);
+        let _idle: Vec<TcpStream> = (0..80).map(|_| TcpStream::connect(it.site.admin).unwrap()).collect();
+        assert_eq!(it.readers(), 1);
+        it.site.get("/stored");
+        let output = child.wait_with_output().unwrap();
+        assert!(text(&output.stdout).contains("site.test/stored") && output.stderr.is_empty(), "{output:?}");
+    }
+
     #[test]
     fn a_restart_is_waited_for() {
         let folder = folder("restart");
@@ -231,7 +243,7 @@ mod tests {
             (Running(child), address.unwrap())
         };
         let ask = |address: SocketAddr, path: &str| {
-            let mut client = std::net::TcpStream::connect(address).unwrap();
+            let mut client = TcpStream::connect(address).unwrap();
             client
                 .write_all(format!("GET {path} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n").as_bytes())
                 .unwrap();
