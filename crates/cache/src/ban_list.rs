@@ -17,6 +17,7 @@ use store::{Account, Charge};
 use crate::ban_test::{BanSubject, BanTest};
 use crate::limits::{BANS_MAX, SHARDS};
 use crate::moment::Now;
+use crate::purge_kind::Purge;
 
 pub(crate) struct Ban {
     pub number: u64,
@@ -36,6 +37,8 @@ pub struct BanEntry {
     pub text: String,
     pub issued: Now,
     pub needs_request: bool,
+    /// It only shortens lives.
+    pub is_soft: bool,
     /// Objects and arriving responses that it was tested against, and how many of them it hit.
     pub tested: u64,
     pub matched: u64,
@@ -60,6 +63,8 @@ pub(crate) struct Snapshot {
 pub(crate) struct Trial {
     pub checked: u64,
     pub banned: Option<u64>,
+    /// If that ban only shortens lives: how, and from when on.
+    pub softly: Option<(Purge, Now)>,
 }
 
 /// What is tested.
@@ -131,22 +136,25 @@ impl BanList {
         issued: Now,
         account: &Arc<Account>,
         number: impl FnOnce(&dyn BanTest) -> u64,
-    ) {
+    ) -> Arc<Ban> {
         let bytes = size_of::<Ban>() + test.text().len() + test.heap_bytes();
         let charge = account.charge(bytes);
         let mut gone = Vec::new();
         let mut now = self.now.lock();
         let bans = Arc::make_mut(&mut now.bans);
         if test.is_timeless() {
-            // What an equal one has not tested yet, this one will.
-            gone.extend(bans.extract_if(.., |ban| ban.test.is_timeless() && ban.test.text() == test.text()));
+            // What an equal one has not tested yet, this one will; but a soft one does less than a hard one.
+            let does_as_much = |ban: &Ban| test.purges() == Purge::Hard || test.purges() == ban.test.purges();
+            let is_equal = |ban: &Ban| ban.test.is_timeless() && ban.test.text() == test.text();
+            gone.extend(bans.extract_if(.., |ban| is_equal(ban) && does_as_much(ban)));
         }
         let (done, [tested, matched]) = (AtomicBool::new(false), [0, 0].map(AtomicU64::new));
         let due = self.cursor.load(Ordering::Acquire) + 1 + SHARDS as u64;
         // Whoever learns the number looks at the list, and waits there for us.
         self.newest.store(u64::MAX, Ordering::Release);
         let number = number(&*test);
-        bans.push(Arc::new(Ban { number, test, issued, due, done, tested, matched, _charge: charge }));
+        let ban = Arc::new(Ban { number, test, issued, due, done, tested, matched, _charge: charge });
+        bans.push(Arc::clone(&ban));
         now.newest = number;
         if now.bans.len() > BANS_MAX {
             self.drop_oldest(&mut now);
@@ -154,6 +162,7 @@ impl BanList {
         self.newest.store(number, Ordering::Release);
         drop(now);
         drop(gone);
+        ban
     }
 
     /// A ban that is done leaves, or, without one, the oldest; and what it was not tested against counts as hit.
@@ -231,7 +240,7 @@ impl Snapshot {
     ) -> (Trial, u64) {
         let floor = if tested == Tested::Stored { self.objects_floor } else { self.flights_floor };
         if checked < floor {
-            return (Trial { checked, banned: Some(floor) }, 0);
+            return (Trial { checked, banned: Some(floor), softly: None }, 0);
         }
         let (mut passed, mut tests) = (self.newest.max(checked), 0);
         let from = self.bans.partition_point(|ban| ban.number <= checked);
@@ -245,16 +254,26 @@ impl Snapshot {
             }
             tests += 1;
             if hits(ban) {
-                return (Trial { checked, banned: Some(ban.number) }, tests);
+                let how = ban.test.purges();
+                let softly = (how != Purge::Hard).then_some((how, ban.issued));
+                return (Trial { checked, banned: Some(ban.number), softly }, tests);
             }
         }
-        (Trial { checked: passed, banned: None }, tests)
+        (Trial { checked: passed, banned: None, softly: None }, tests)
     }
 }
 
 impl Ban {
     pub fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub fn matched(&self) -> u64 {
+        self.matched.load(Ordering::Relaxed)
     }
 
     fn hits(&self, subject: &BanSubject<'_>) -> bool {
@@ -269,6 +288,7 @@ impl Ban {
             text: self.test.text().to_owned(),
             issued: self.issued,
             needs_request: self.test.needs_request(),
+            is_soft: self.test.purges() != Purge::Hard,
             tested: self.tested.load(Ordering::Relaxed),
             matched: self.matched.load(Ordering::Relaxed),
             is_done: self.is_done(),
@@ -279,7 +299,7 @@ impl Ban {
 impl Trial {
     /// Of what a fetch brings that began under a number.
     pub fn since(began: u64) -> Trial {
-        Trial { checked: began, banned: None }
+        Trial { checked: began, ..Trial::default() }
     }
 }
 

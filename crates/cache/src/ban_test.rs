@@ -1,10 +1,13 @@
 //! What a ban is to the cache: something that says of a stored response whether it goes. The language in which bans are
 //! written is not known here, nor what of a request or a response they look at.
 
+use std::borrow::Cow;
+
 use message::{Request, Response};
 use rules::{Facts, Lifetimes};
 
 use crate::moment::Now;
+use crate::purge_kind::Purge;
 
 /// A ban as its issuer made it.
 pub trait BanTest: Send + Sync {
@@ -18,6 +21,11 @@ pub trait BanTest: Send + Sync {
     /// False when the same text says something else the later it is issued (`obj.ttl > 5h`): then two of them are two.
     fn is_timeless(&self) -> bool {
         true
+    }
+
+    /// What becomes of what it hits: it goes, or its life is shortened as a soft purge does, from when the ban was issued.
+    fn purges(&self) -> Purge {
+        Purge::Hard
     }
 
     /// Bytes that it keeps beside its text.
@@ -40,11 +48,22 @@ pub struct BanSubject<'a> {
     pub received: Now,
     /// When it was last asked for, on the clock that does not jump; only if a program had that noted.
     pub last_hit_ms: Option<u64>,
+    /// The URL that it was fetched for, where that is known.
+    pub stored_url: Option<&'a [u8]>,
     /// The request that asks for it.
     pub request: Option<&'a Request<'a>>,
 }
 
-impl BanSubject<'_> {
+impl<'a> BanSubject<'a> {
+    /// The URL that it was fetched for. Of what is arriving that is the request's; `None` where nobody knows it.
+    pub fn url(&self) -> Option<Cow<'a, [u8]>> {
+        self.stored_url.map(Cow::Borrowed).or_else(|| {
+            let mut url = Vec::new();
+            self.request?.write_url(&mut url);
+            Some(Cow::Owned(url))
+        })
+    }
+
     /// Age, ttl, grace and keep as they were at a moment, such as that in which the ban was issued.
     pub fn lifetimes(&self, at: Now) -> Lifetimes {
         let resident_ms = at.mono_ms.saturating_sub(self.received.mono_ms);

@@ -10,15 +10,25 @@ use message::Request;
 use store::sync::Guard;
 use store::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-use crate::ban_list::{BanEntry, Snapshot, Tested, Trial};
+use crate::ban_list::{Ban, BanEntry, Snapshot, Tested, Trial};
 use crate::ban_test::{BanSubject, BanTest};
 use crate::cache::Cache;
 use crate::directory::Shard;
 use crate::disk_ban;
 use crate::flight::{Flight, FlightHead};
 use crate::key::Key;
+use crate::limits::BAN_STRETCH_OBJECTS;
 use crate::moment::Now;
 use crate::object::Object;
+
+/// What a ban came to that was worked off at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BanOutcome {
+    /// Its number in the invalidation sequence.
+    pub number: u64,
+    /// What it hit, stored or arriving; `None` where only those who ask will tell.
+    pub matched: Option<u64>,
+}
 
 /// What a stretch of background work came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +47,7 @@ impl Object {
             keep_ms: self.by_program().map_or(0, |policy| policy.keep_ms),
             received: self.received,
             last_hit_ms: self.last_hit_ms(),
+            stored_url: self.url(),
             request,
         }
     }
@@ -46,6 +57,22 @@ impl Cache {
     /// Bans what is stored by now, and what is being fetched, if the test says so. It takes the next number of the
     /// invalidation sequence.
     pub fn ban(&self, test: Arc<dyn BanTest>, now: Now) {
+        let _ = self.issue_ban(test, now);
+    }
+
+    /// The same, and works it off before it returns, on the calling thread, which others may go before at each `pause`. A ban that
+    /// needs a request waits for those who ask.
+    pub fn ban_at_once(&self, test: Arc<dyn BanTest>, now: Now, mut pause: impl FnMut()) -> BanOutcome {
+        let needs_request = test.needs_request();
+        let ban = self.issue_ban(test, now);
+        // It leaves the list before it is done only where an equal one or too many others came.
+        while !needs_request && !ban.is_done() && !self.work_off_bans(BAN_STRETCH_OBJECTS).is_idle {
+            pause();
+        }
+        BanOutcome { number: ban.number(), matched: (!needs_request).then(|| ban.matched()) }
+    }
+
+    fn issue_ban(&self, test: Arc<dyn BanTest>, now: Now) -> Arc<Ban> {
         self.watch_for_bans();
         self.bans.push(test, now, &self.account, |test| {
             let number = self.invalidation.fetch_add(1, AcqRel) + 1;
@@ -53,7 +80,7 @@ impl Cache {
                 disk.ban(number, disk_ban::text_of(test, now));
             }
             number
-        });
+        })
     }
 
     /// Has hot tables compare the number of the newest ban, from now on. The first ban does it by itself, and then looks
@@ -76,18 +103,38 @@ impl Cache {
         self.try_stored(&self.bans.snapshot(), object, Some(request));
     }
 
+    /// True if it was taken out.
     fn try_stored(&self, bans: &Snapshot, object: &Arc<Object>, request: Option<&Request<'_>>) -> bool {
-        let (trial, tests) = bans.test(object.checked(), &object.as_subject(request), Tested::Stored);
         let by_whom = if request.is_some() { &self.counters.ban_tests } else { &self.counters.ban_tests_behind };
-        by_whom.fetch_add(tests, Relaxed);
-        if trial.banned.is_none() {
-            object.note_checked(trial.checked);
-            return false;
+        let mut object = Arc::clone(object);
+        loop {
+            let (trial, tests) = bans.test(object.checked(), &object.as_subject(request), Tested::Stored);
+            by_whom.fetch_add(tests, Relaxed);
+            let Some(number) = trial.banned else {
+                object.note_checked(trial.checked);
+                return false;
+            };
+            let next = match trial.softly {
+                Some(how) if object.partial().is_none() => self.soften_stored(&object, how, number),
+                _ if self.take_out(&object) => {
+                    self.counters.banned.fetch_add(1, Relaxed);
+                    return true;
+                }
+                _ => None,
+            };
+            // The lurker does not come back for what has taken its place, and may have been tested no further.
+            match next.or_else(|| self.successor(&object, number)) {
+                Some(next) => object = next,
+                None => return false,
+            }
         }
-        // Replaced or purged meanwhile: then it is dead already.
-        let dropped = self.take_out(object);
-        self.counters.banned.fetch_add(u64::from(dropped), Relaxed);
-        dropped
+    }
+
+    /// What was put in the place of an object meanwhile, if it is to be tested against this ban.
+    fn successor(&self, object: &Arc<Object>, number: u64) -> Option<Arc<Object>> {
+        let entry = self.directory.shard(object.key()).copy(object.key());
+        let stored = entry.slot(object.variant)?.whole.as_ref()?;
+        (!Arc::ptr_eq(stored, object) && stored.checked() < number).then(|| Arc::clone(stored))
     }
 
     /// Locks a shard when what is to be changed in it was tested against all bans there are.
@@ -182,6 +229,7 @@ impl FlightHead {
             keep_ms: self.keep_ms,
             received: self.received,
             last_hit_ms: None,
+            stored_url: None,
             request: Some(request),
         }
     }

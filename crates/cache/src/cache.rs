@@ -179,6 +179,16 @@ impl Cache {
         Began(self.invalidation.load(Relaxed))
     }
 
+    /// How many invalidations there were: the number of the last one.
+    pub fn sequence(&self) -> u64 {
+        self.began().0
+    }
+
+    /// The index of tags, if anything ever had one.
+    pub(crate) fn tag_index_if_any(&self) -> Option<&Arc<TagIndex>> {
+        self.tags.get()
+    }
+
     /// Invalidates a key because of an exchange whose own response may be stored under it (a POST that answers with
     /// its target's representation). Returns the number that this response is stored under: a new one, unless
     /// somebody else has invalidated the key since the exchange began.
@@ -305,7 +315,7 @@ impl Cache {
         now: Now,
     ) -> Option<Arc<Object>> {
         let head = match head {
-            Some((head, rendered)) => KeptHead::new(head, rendered, &[object.behind_head()]),
+            Some(head) => KeptHead::of_url(object.url().unwrap_or_default(), head, &[object.behind_head()]),
             None => object.kept_head().clone(),
         };
         let parts = ObjectParts { facts, received: now, policy: None, ..ObjectParts::under(head, object) };

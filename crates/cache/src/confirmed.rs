@@ -208,7 +208,8 @@ impl Ticket {
             _ => None,
         };
         let (order, began) = (flight.order, flight.began());
-        let head = KeptHead::new(&head, &rendered, &[old.behind_head()]);
+        let url = old.url().unwrap_or_default();
+        let head = KeptHead::of_url(url, (&head, &rendered), &[old.behind_head()]);
         let mut parts = ObjectParts { received: now, order, began, ..ObjectParts::under(head, old) };
         parts.tags = None;
         (parts.facts, parts.policy, parts.groups) = match keeping {

@@ -14,7 +14,7 @@ impl Cache {
     /// of their numbers, before anything is asked.
     pub fn restore_ban(&self, number: u64, test: Arc<dyn BanTest>, issued: Now) {
         self.watch_for_bans();
-        self.bans.push(test, issued, &self.account, |_| number);
+        let _ = self.bans.push(test, issued, &self.account, |_| number);
     }
 
     /// Drops all that lies on disks: of what they know a part could not be read.

@@ -67,6 +67,8 @@ pub(crate) struct Keep {
     /// What its request selects by other Vary fields: it may take their place.
     pub displaced: SmallVec<[Variant; 2]>,
     pub rendered: Bytes,
+    /// What it was asked for by.
+    pub url: Box<[u8]>,
     pub facts: Facts,
     pub policy: Option<ByProgram>,
     pub partial: Option<Part>,
@@ -337,10 +339,11 @@ impl Draft {
             _ => None,
         })?;
         let head = head.expect("a draft has a head");
-        let Keep { spec, variant, rendered, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
+        let Keep { spec, variant, rendered, url, facts, policy, partial, sliced, elsewhere, groups, tags, .. } = keep;
         let charge = std::mem::replace(&mut self.charge, self.duty.cache.account.charge(0));
-        let (kept_head, out_of_line) =
-            at_rest(&self.duty.cache, unfinished, charge, |body| KeptHead::new(&head.shared, &rendered, body));
+        let (kept_head, out_of_line) = at_rest(&self.duty.cache, unfinished, charge, |body| {
+            KeptHead::of_url(&url, (&head.shared, &rendered), body)
+        });
         let parts = ObjectParts {
             key: elsewhere.map_or(flight.key, |elsewhere| elsewhere.key),
             variant,

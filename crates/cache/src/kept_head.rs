@@ -9,8 +9,8 @@ use message::{Field, FieldMark, FieldsView, Response, ResponseHead, Status, Vers
 /// A head, what of it goes out with every answer, and a small body.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptHead {
-    /// What is rendered, the lines of fields that are not, and the reason; then the fields' marks; then the body, if it is not
-    /// kept out of line.
+    /// What is rendered, the lines of fields that are not, the URL with its length behind it (if it is known), and the reason; then
+    /// the fields' marks; then the body, if it is not kept out of line.
     text: Box<[u8]>,
     rendered_len: u32,
     /// Where the marks begin.
@@ -19,18 +19,24 @@ pub(crate) struct KeptHead {
     body_at: u32,
     /// Of the reason; `NO_REASON` where the status is called what everybody calls it.
     reason_len: u16,
-    /// And `HTTP_10`, if it came so.
+    /// And `HTTP_10`, if it came so; and `HAS_URL`.
     status: u16,
 }
 
 const NO_REASON: u16 = u16::MAX;
 const HTTP_10: u16 = 1 << 15;
+const HAS_URL: u16 = 1 << 14;
 const LINE_END: &[u8] = b"\r\n";
 
 impl KeptHead {
     /// `rendered`: a status line and lines, of which those that are also in the head stand in the order in which they stand
     /// there; or nothing. `body`: the pieces of one that is to lie behind it. A reason of 64 KiB and more is not kept.
     pub fn new(head: &ResponseHead, rendered: &[u8], body: &[&[u8]]) -> KeptHead {
+        KeptHead::of_url(b"", (head, rendered), body)
+    }
+
+    /// The same of a response that was fetched for this URL.
+    pub fn of_url(url: &[u8], (head, rendered): (&ResponseHead, &[u8]), body: &[&[u8]]) -> KeptHead {
         let first_line_end = rendered.windows(2).position(|two| two == LINE_END).map_or(0, |at| at + LINE_END.len());
         let mut at = first_line_end;
         let mut beside = Vec::new();
@@ -48,16 +54,20 @@ impl KeptHead {
             marks.extend(field_mark(field.name, line_at, field.name_text.len(), field.value.len()));
         }
         let reason = head.reason.as_deref().filter(|reason| reason.len() < usize::from(NO_REASON));
-        let texts = [rendered, &beside, reason.unwrap_or_default()];
-        let marks_at = texts.iter().map(|text| text.len()).sum();
-        let [rendered, beside, reason_text] = texts;
+        let reason_text = reason.unwrap_or_default();
+        let url_len = small(url.len()).to_le_bytes();
+        let has_url = !url.is_empty();
+        let texts = [rendered, &beside, url, if has_url { &url_len } else { b"" }, reason_text, &marks];
+        let marks_at: usize = texts[..5].iter().map(|text| text.len()).sum();
         KeptHead {
-            text: joined(&[rendered, beside, reason_text, &marks], body),
+            text: joined(&texts, body),
             rendered_len: small(rendered.len()),
             marks_at: small(marks_at),
             body_at: small(marks_at + marks.len()),
             reason_len: reason.map_or(NO_REASON, |reason| reason.len() as u16),
-            status: head.status.0 | if head.version == Version::Http10 { HTTP_10 } else { 0 },
+            status: head.status.0
+                | if head.version == Version::Http10 { HTTP_10 } else { 0 }
+                | if has_url { HAS_URL } else { 0 },
         }
     }
 
@@ -79,7 +89,7 @@ impl KeptHead {
 
     #[inline]
     pub fn status(&self) -> Status {
-        Status(self.status & !HTTP_10)
+        Status(self.status & !(HTTP_10 | HAS_URL))
     }
 
     #[inline]
@@ -100,6 +110,16 @@ impl KeptHead {
     pub fn reason(&self) -> Option<&[u8]> {
         let end = self.marks_at as usize;
         (self.reason_len != NO_REASON).then(|| &self.text[end - usize::from(self.reason_len)..end])
+    }
+
+    /// The URL that it was fetched for, if that is known.
+    pub fn url(&self) -> Option<&[u8]> {
+        let reason_len = if self.reason_len == NO_REASON { 0 } else { usize::from(self.reason_len) };
+        if self.status & HAS_URL == 0 {
+            return None;
+        }
+        let (before, len) = self.text[..self.marks_at as usize - reason_len].split_last_chunk::<4>()?;
+        before.get(before.len().checked_sub(u32::from_le_bytes(*len) as usize)?..)
     }
 
     pub fn response(&self) -> Response<'_> {
@@ -201,6 +221,26 @@ mod tests {
         check(b"HTTP/1.1 203 Fine\r\nETag: \"e\"\r\nx-One: a: b\r\n", None, length + all.len() - 11);
         check(b"HTTP/1.1 203 Fine\r\nx-One: a: bc\r\n", None, length + all.len());
         check(b"x-One: a: b", None, length + all.len());
+    }
+
+    #[test]
+    fn the_url_is_kept_beside_whatever_else_there_is() {
+        for reason in [None, Some(&b"Quite fine"[..]), Some(b"")] {
+            for rendered in [&b""[..], b"HTTP/1.1 203 Fine\r\nX-Empty: \r\n"] {
+                let head = head(reason);
+                let kept = KeptHead::of_url(b"http://a.test/x?y", (&head, rendered), &[b"a body"]);
+                for kept in [kept.clone(), kept.before(&[b"a body"])] {
+                    assert_eq!((kept.url(), kept.reason()), (Some(&b"http://a.test/x?y"[..]), reason));
+                    assert_eq!(
+                        (kept.rendered(), kept.behind(), kept.status()),
+                        (rendered, &b"a body"[..], head.status)
+                    );
+                    assert!(kept.fields().names().eq(head.fields.view().names()));
+                    assert_eq!(kept.response().version, Version::Http10);
+                }
+                assert_eq!(KeptHead::new(&head, rendered, &[]).url(), None);
+            }
+        }
     }
 
     /// `limits.response_head_bytes_max` goes up to 16 MiB, and what is rendered may be as long and hold none of its lines.

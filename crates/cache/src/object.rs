@@ -283,6 +283,11 @@ impl Object {
         self.head.reason()
     }
 
+    /// The URL that it was fetched for. Of what has none nobody knows.
+    pub fn url(&self) -> Option<&[u8]> {
+        self.head.url()
+    }
+
     pub(crate) fn kept_head(&self) -> &KeptHead {
         &self.head
     }

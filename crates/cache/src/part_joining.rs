@@ -36,7 +36,9 @@ impl Cache {
         let pieces = gathered.iter().filter(|_| !is_out_of_line).flat_map(|body| body.pieces()).map(|piece| &piece[..]);
         let behind: Vec<&[u8]> = pieces.chain(gathered.is_none().then(|| first.behind_head())).collect();
         let head = match &whole {
-            Some(whole) => KeptHead::new(&whole.head, &whole.rendered, &behind),
+            Some(WholeHead { head, rendered, .. }) => {
+                KeptHead::of_url(object.url().unwrap_or_default(), (head, rendered), &behind)
+            }
             None => object.kept_head().before(&behind),
         };
         let out_of_line = match gathered {

@@ -14,24 +14,8 @@ use crate::entry::Entry;
 use crate::key::Key;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
+use crate::purge_kind::Purge;
 use crate::removed_objects::RemovedObjects;
-
-/// What a purge does to an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purge {
-    Hard,
-    /// Leaves it so much of its lifetimes from now on, and never more than it has. `None` leaves it all.
-    Soft {
-        ttl_ms: u64,
-        grace_ms: Option<u64>,
-        keep_ms: Option<u64>,
-    },
-}
-
-impl Purge {
-    /// Stale from now on; grace and keep as they are.
-    pub const SOFT: Purge = Purge::Soft { ttl_ms: 0, grace_ms: None, keep_ms: None };
-}
 
 impl Cache {
     /// Purges all variants of a key. Fetches of it that are under way serve who waits for them and store nothing. Returns
@@ -100,7 +84,9 @@ impl Cache {
         for object in &meant {
             match how {
                 // Nobody is served a part that is not fresh.
-                Purge::Soft { .. } if object.partial().is_none() => self.soften(entry, object, how, now),
+                Purge::Soft { .. } if object.partial().is_none() => {
+                    let _ = self.soften(entry, object, (how, now), object.checked());
+                }
                 _ => {
                     entry.remove(object);
                     self.part_with(&RemovedObjects::from_iter([Arc::clone(object)]));
@@ -113,15 +99,30 @@ impl Cache {
         hit
     }
 
+    /// Shortens the life of what a soft ban of this number hit, from when the ban was issued. What is no longer the stored one is
+    /// somebody else's affair. Returns what is stored then.
+    pub(crate) fn soften_stored(&self, object: &Arc<Object>, how: (Purge, Now), number: u64) -> Option<Arc<Object>> {
+        let mut shard = self.directory.shard(object.key());
+        let entry = shard.known(object.key())?;
+        let stored = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
+        let is_stored = stored.is_some_and(|stored| Arc::ptr_eq(stored, object));
+        let softened = is_stored.then(|| self.soften(entry, object, how, number));
+        shard.tidy(object.key());
+        self.counters.invalidated.fetch_add(u64::from(is_stored), Relaxed);
+        softened
+    }
+
     /// Puts the same response in its own place, with less of its life before it.
-    fn soften(&self, entry: &mut Entry, object: &Arc<Object>, how: Purge, now: Now) {
-        let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return };
+    /// Up to which number it was tested against bans goes with it.
+    fn soften(&self, entry: &mut Entry, object: &Arc<Object>, (how, now): (Purge, Now), checked: u64) -> Arc<Object> {
+        let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return Arc::clone(object) };
         let facts = lifetimes::shortened(&object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
         let keep_of = |policy: &ByProgram| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
         let policy = object.by_program().map(|policy| ByProgram { keep_ms: keep_of(&policy), ..policy });
-        let softened = self.object(ObjectParts { facts, policy, on_disk: 0, ..ObjectParts::of(object) });
+        let softened = self.object(ObjectParts { facts, policy, checked, on_disk: 0, ..ObjectParts::of(object) });
         softened.enrol(u64::MAX);
         entry.swap(object, &softened, self.bans.is_watching());
         self.admit(&softened, &RemovedObjects::from_iter([Arc::clone(object)]));
+        softened
     }
 }

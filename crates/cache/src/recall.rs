@@ -132,7 +132,7 @@ impl Cache {
     ) -> Option<Arc<Object>> {
         let stored = read.stored.clone();
         let number = stored.facts().number;
-        let object = self.object_of(read, blocks);
+        let object = self.object_of(read, blocks, request);
         self.make_room(0);
         let mut trial = Trial::since(number);
         let mut shard = self.shard_after(object.key(), &mut trial, |trial| {
@@ -155,11 +155,17 @@ impl Cache {
         there.or_else(|| stores.then_some(object))
     }
 
-    fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks) -> Arc<Object> {
+    fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks, request: &Request<'_>) -> Arc<Object> {
         let number = stored.facts().number;
         let is_out_of_line = blocks.len() >= OUT_OF_LINE_BYTES_MIN || blocks.on_disk().is_some();
         let behind: Vec<&[u8]> = (!is_out_of_line).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
-        let head = KeptHead::new(&form.head, &form.rendered, &behind);
+        // An older version of the form has no URL.
+        let url = form.url.unwrap_or_else(|| {
+            let mut url = Vec::new();
+            request.write_url(&mut url);
+            url.into()
+        });
+        let head = KeptHead::of_url(&url, (&form.head, &form.rendered), &behind);
         let out_of_line = is_out_of_line.then(|| OutOfLineBody::new(blocks, &self.account, self.pages.as_ref()));
         let groups = Groups::of_slots(form.group_slots);
         self.object(ObjectParts {

@@ -12,12 +12,13 @@
 //! Vary's names · reason (all ones: none) · fields · rendered · slots of its groups · slots of its tags · digests of its tags
 //! version 4, a manifest: complete u64 · slice_bytes u64 · stamp u64
 //! version 6, a page with parts: what was found in it, see `esi_form`
+//! versions 8, 9 and 10: as 3, 4 and 6, and behind it all the URL that it was fetched for
 //! ```
 //!
 //! Numbers are little-endian. Times: a clock that does not jump is used within one boot, the wall clock from one to the
 //! next; one that was set back makes nothing younger than it was.
 //!
-//! Version 6 is an encoding beside its object, which is none by itself: see `encoding_form`.
+//! Version 7 is an encoding beside its object, which is none by itself: see `encoding_form`.
 //!
 //! Versions 1 and 2 are not read: they do not say whether others may have what was asked for with credentials.
 
@@ -34,11 +35,13 @@ use crate::moment::Now;
 use crate::object::Object;
 use crate::slice_layout::Sliced;
 
-const FORM_VERSION: u8 = 3;
+const FORM_VERSION: u8 = 8;
 /// Of a response whose body lies in slices.
-const MANIFEST_VERSION: u8 = 4;
+const MANIFEST_VERSION: u8 = 9;
 /// Of a page with parts.
-const PAGE_VERSION: u8 = 6;
+const PAGE_VERSION: u8 = 10;
+/// The same, as larder wrote them before it kept URLs.
+const WITHOUT_URL: [(u8, u8); 3] = [(3, FORM_VERSION), (4, MANIFEST_VERSION), (6, PAGE_VERSION)];
 const NONE_U64: u64 = u64::MAX;
 
 /// What is read back.
@@ -59,6 +62,8 @@ pub(crate) struct StoredForm {
     pub tag_digests: Vec<u64>,
     pub sliced: Option<Sliced>,
     pub esi: Option<EsiPage>,
+    /// That it was fetched for; none was kept by older versions.
+    pub url: Option<Box<[u8]>>,
 }
 
 /// Which boot of the machine this is: only within one can its clock that does not jump be compared.
@@ -117,6 +122,7 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
     } else if let Some(page) = object.esi() {
         esi_form::write(page, &mut out);
     }
+    out.text(object.url().unwrap_or_default());
     Some(Bytes::from(out.0))
 }
 
@@ -124,10 +130,11 @@ pub(crate) fn write(object: &Object, boot: Boot) -> Option<Bytes> {
 pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     let mut from = FormReader(bytes);
     let version = from.bytes::<1>()?[0];
-    if !matches!(version, FORM_VERSION | MANIFEST_VERSION | PAGE_VERSION) {
+    let older = WITHOUT_URL.iter().find(|(older, _)| *older == version);
+    let form_version = older.map_or(version, |(_, now)| *now);
+    if !matches!(form_version, FORM_VERSION | MANIFEST_VERSION | PAGE_VERSION) {
         return None;
     }
-    let form_version = version;
     let key = Key(u128::from_le_bytes(from.bytes()?));
     let variant = Variant(u128::from_le_bytes(from.bytes()?) as u64);
     let (stored_in, received_mono_ms, received_wall_ms) = (from.number()?, from.number()?, from.number()?);
@@ -169,6 +176,10 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         PAGE_VERSION => Some(esi_form::read(&mut from)?),
         _ => None,
     };
+    let url = match older {
+        None => Some(Box::from(from.text()??)).filter(|url: &Box<[u8]>| !url.is_empty()),
+        Some(_) => None,
+    };
     let is_whole = from.0.is_empty() && (100..1_000).contains(&status.0);
     let head = ResponseHead { status, version, reason, fields };
     is_whole.then_some(StoredForm {
@@ -185,6 +196,7 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         tag_digests,
         sliced,
         esi,
+        url,
     })
 }
 
@@ -230,6 +242,7 @@ mod tests {
 
     const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 50_000 };
     const BOOT: Boot = Boot(7);
+    const URL: &[u8] = b"http://a.test/x?y";
 
     fn parts() -> ObjectParts {
         let mut fields = Fields::default();
@@ -247,9 +260,12 @@ mod tests {
             key: Key(3 << 100 | 5),
             variant: Variant(9 << 40 | 1),
             spec: Some(Spec::new(vary, digester)),
-            head: KeptHead::new(
-                &ResponseHead { status: Status(203), version: Version::Http10, reason, fields },
-                b"HTTP/1.1 203 Quite fine\r\nX-Empty: \r\n",
+            head: KeptHead::of_url(
+                URL,
+                (
+                    &ResponseHead { status: Status(203), version: Version::Http10, reason, fields },
+                    b"HTTP/1.1 203 Quite fine\r\nX-Empty: \r\n",
+                ),
                 &[b"a body"],
             ),
             out_of_line: None,
@@ -378,6 +394,16 @@ mod tests {
         let mut other = whole.to_vec();
         other[0] = PAGE_VERSION + 1;
         assert!(read(&Bytes::from(other), BOOT, NOW).is_none());
+    }
+
+    #[test]
+    fn what_was_written_before_urls_were_kept_is_read_without_one() {
+        let written = write(&object(parts()), BOOT).unwrap();
+        assert_eq!(read(&written, BOOT, NOW).unwrap().url.as_deref(), Some(URL));
+        let mut before = written[..written.len() - URL.len() - 4].to_vec();
+        before[0] = 3;
+        let form = read(&Bytes::from(before), BOOT, NOW).unwrap();
+        assert_eq!((form.url, form.head.status), (None, Status(203)));
     }
 
     #[test]

@@ -30,6 +30,18 @@ pub struct Tags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyTags;
 
+/// A tag, by its digest, and what carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagUse {
+    /// [`Key::bits`] of its digest.
+    pub bits: u64,
+    /// Keys under which something carries it, and one of them.
+    pub keys: usize,
+    pub one_of_them: Key,
+    /// Responses that carry it.
+    pub objects: usize,
+}
+
 /// One for the process.
 #[derive(Debug)]
 pub(crate) struct TagIndex {
@@ -89,11 +101,25 @@ impl TagIndex {
     /// Nothing that carries the tag and began before this number will be stored any more. Returns the keys of what is.
     pub fn invalidate(&self, tag: Key, number: u64) -> Vec<Key> {
         self.numbers.invalidate(tag, number);
+        self.keys(tag)
+    }
+
+    /// The keys under which something carries a tag.
+    pub fn keys(&self, tag: Key) -> Vec<Key> {
         match self.shard(tag.bits()).lock().get(&tag.bits()) {
             None => Vec::new(),
             Some(Keys::One(key, _)) => vec![*key],
             Some(Keys::Many(keys)) => keys.keys().copied().collect(),
         }
+    }
+
+    /// All tags that something carries.
+    pub fn uses(&self) -> Vec<TagUse> {
+        let mut uses = Vec::new();
+        for shard in &self.shards {
+            uses.extend(shard.lock().iter().filter_map(|(bits, keys)| keys.as_use(*bits)));
+        }
+        uses
     }
 
     /// What an earlier process purged.
@@ -166,6 +192,16 @@ impl TagSet {
 }
 
 impl Keys {
+    fn as_use(&self, bits: u64) -> Option<TagUse> {
+        match self {
+            Keys::One(key, objects) => Some(TagUse { bits, keys: 1, one_of_them: *key, objects: *objects as usize }),
+            Keys::Many(keys) => {
+                let objects = keys.values().map(|objects| *objects as usize).sum();
+                Some(TagUse { bits, keys: keys.len(), one_of_them: *keys.keys().next()?, objects })
+            }
+        }
+    }
+
     fn add(&mut self, key: Key) {
         match self {
             Keys::One(only, count) if *only == key => *count += 1,

@@ -52,6 +52,13 @@ impl Asked {
     pub fn selecting(&self) -> Request<'_> {
         self.at_origin.as_ref().unwrap_or(&self.request).request()
     }
+
+    /// The URL that was asked for.
+    pub fn url(&self) -> Box<[u8]> {
+        let mut url = Vec::new();
+        self.request.request().write_url(&mut url);
+        url.into()
+    }
 }
 
 impl Ticket {
@@ -231,7 +238,7 @@ impl Ticket {
             key: flight.key,
             variant: variant_of(spec.as_ref(), self.asked.selecting().fields).of_mark(),
             spec,
-            head: KeptHead::new(&head, b"", &[]),
+            head: KeptHead::of_url(&self.asked.url(), (&head, b""), &[]),
             out_of_line: None,
             facts,
             received,
@@ -301,6 +308,7 @@ impl Ticket {
                 shard.note_uncacheable(flight.key, mark_ms, false, Some(WhyUncacheable::TooLarge));
             }
             let (_, wakes) = flight.change(|inner| inner.describe(head, condemned, too_long));
+            let url = asked.url();
             let request = cache.bans.is_watching().then_some(asked.request);
             let keep = Keep {
                 request,
@@ -308,6 +316,7 @@ impl Ticket {
                 variant,
                 displaced,
                 rendered,
+                url,
                 facts,
                 policy,
                 partial,

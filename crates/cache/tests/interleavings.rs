@@ -269,6 +269,27 @@ fn a_ban_that_was_worked_off_has_missed_nothing() {
     );
 }
 
+/// What comes in the place of an object that the lurker has taken to test is no older than the ban, or tested, too.
+#[test]
+fn what_a_soft_purge_puts_in_its_place_escapes_no_ban() {
+    let before = |site: &Site| {
+        site.cache.watch_for_bans();
+        let Answer::Miss(ticket) = site.ask(0, false) else { panic!("nothing is stored") };
+        drop(site.fetch(ticket));
+    };
+    let soften = |site: Arc<Site>| {
+        let how = Purge::Soft { ttl_ms: MINUTE_MS, grace_ms: None, keep_ms: None };
+        site.cache.purge_as(site.key(), how, at(1_000));
+    };
+    let ban = |site: Arc<Site>| {
+        site.version.store(2, SeqCst);
+        site.cache.ban(Arc::new(All(false)), at(1_000));
+        while !site.cache.work_off_bans(200).is_idle {}
+    };
+    let acts = move || vec![act(soften), act(ban)];
+    check_after(before, SCHEDULES, CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+}
+
 /// A mark comes, a response that can be stored comes, and a purge: whoever asks is answered, and nothing old is left.
 #[test]
 fn a_mark_holds_nobody_and_does_not_outlive_a_purge() {

@@ -55,6 +55,14 @@ impl Request<'_> {
         }
     }
 
+    /// The URL that is asked for: scheme, authority, path and query.
+    pub fn write_url(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.scheme.text().as_bytes());
+        out.extend_from_slice(b"://");
+        self.authority.write_to(out);
+        self.write_target(out);
+    }
+
     /// Copies what is borrowed.
     pub fn to_head(&self) -> RequestHead {
         let of_fields = |field: crate::Field<'_>| field.name_text.len() + field.value.len();

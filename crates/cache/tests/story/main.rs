@@ -23,6 +23,7 @@ mod promoted_bodies;
 mod regrouping;
 mod sliced;
 mod softened;
+mod softly_banned;
 mod stage;
 mod stored_parts;
 mod tagged;

@@ -61,6 +61,25 @@ fn what_carries_a_tag_is_purged_and_counted_once() {
 }
 
 #[test]
+fn it_is_told_which_tags_there_are_and_what_carries_them() {
+    let stage = three();
+    store(&stage, "/d", &["all"]);
+    let uses = stage.cache.tags_in_use();
+    let of = |name: &str| uses.iter().find(|it| it.bits == tag(&stage, name).bits()).map(|it| (it.keys, it.objects));
+    assert_eq!((uses.len(), of("product"), of("all"), of("nobody's")), (3, Some((1, 1)), Some((3, 3)), None));
+    let bodies = |names: &[&str]| {
+        let tags: Vec<Key> = names.iter().map(|name| tag(&stage, name)).collect();
+        let mut bodies: Vec<_> = stage.cache.tagged(&tags).iter().map(|object| body_of(object)).collect();
+        bodies.sort_unstable();
+        bodies
+    };
+    assert_eq!(bodies(&["product", "all"]), [b"/a", b"/b", b"/d"]);
+    assert!(bodies(&["nobody's"]).is_empty());
+    let none = Stage::new();
+    assert!(none.cache.tags_in_use().is_empty() && none.cache.tagged(&[tag(&none, "x")]).is_empty());
+}
+
+#[test]
 fn what_is_stale_is_not_purged_softly_again() {
     let mut stage = three();
     assert_eq!([purge(&stage, &["all"], Purge::SOFT), purge(&stage, &["all"], Purge::SOFT)], [2, 0]);
