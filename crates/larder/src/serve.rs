@@ -137,7 +137,7 @@ fn introduce(running: &Running) {
         let note = if settings.proxy_protocol { " (PROXY protocol)" } else { "" };
         let url = show_url(&address, settings.tls.is_some());
         match settings.mode {
-            ListenMode::Accelerate => say!("listening on {url}{note}"),
+            ListenMode::Accelerate | ListenMode::Within { .. } => say!("listening on {url}{note}"),
             ListenMode::Forward => say!("a forward proxy on {url}{note}"),
             ListenMode::Redirect { https_port } => say!("{url}{note} leads to https://, port {https_port}"),
         }

@@ -12,16 +12,17 @@ const GROUP: u8 = 0x20;
 /// The groups of a response to be stored. One that has too many is not stored, which `rules` see to.
 pub(crate) fn of_response(cache: &Cache, request: &Request<'_>, response: FieldsView<'_>) -> Option<Groups> {
     let names = rules::groups::of_response(response).ok()?;
-    Groups::new(names.iter().map(|name| group(cache, request, name)))
+    Groups::new(names.iter().map(|name| key(cache, request, name)))
 }
 
 /// Invalidates groups of the request's origin.
 pub(crate) fn invalidate(cache: &Cache, request: &Request<'_>, names: &[String]) {
     for name in names {
-        cache.invalidate_group(group(cache, request, name));
+        cache.invalidate_group(key(cache, request, name));
     }
 }
 
-fn group(cache: &Cache, request: &Request<'_>, name: &str) -> Key {
+/// A group of the request's origin.
+pub(crate) fn key(cache: &Cache, request: &Request<'_>, name: &str) -> Key {
     cache.key([&shape(request, GROUP), &*request.authority.host, name.as_bytes()])
 }

@@ -135,7 +135,11 @@ impl Connection {
     /// How what is asked for here is named.
     #[inline]
     pub(crate) fn scheme(&self) -> Scheme {
-        if self.socket.tls().is_some() { Scheme::Https } else { Scheme::Http }
+        match self.mode {
+            ListenMode::Within { scheme } => scheme,
+            _ if self.socket.tls().is_some() => Scheme::Https,
+            _ => Scheme::Http,
+        }
     }
 
     /// Does a proxy that is believed speak for its clients here: by a PROXY header, or as one of `trusted_proxies`?

@@ -171,6 +171,7 @@ mod probe_window;
 mod prober;
 mod promotion_task;
 mod proxy_header;
+mod purge_orders;
 mod reason;
 mod receive;
 pub mod records;
@@ -178,6 +179,7 @@ mod rendezvous;
 mod reply_head;
 mod request_body;
 mod request_source;
+mod response_tags;
 mod route_rules;
 mod route_table;
 mod send_outcome;
@@ -230,6 +232,9 @@ pub use log_sink::LogSink;
 pub use memory_gate::MemoryStatus;
 pub use memory_warden::ProcessMemory;
 pub use origin::OriginStatus;
+pub use purge_orders::{
+    PurgeOrder, PurgeOutcome, PurgeSelector, Softness, StoredSample, TagCount, ToRefresh, give_way_to_cores,
+};
 pub use reason::Reason;
 pub use records::{RecordKind, RecordSide, RecordSink, each_record, record_of_program};
 pub use server_names::{server_hostname, server_identity, set_server_identity};

@@ -97,6 +97,9 @@ reasons! {
     TooManyGroups: WhyNotStored::TooManyGroups.token(),
         "Cache-Groups has more names than larder keeps.",
         "The application.", "invalidation.md";
+    TooManyTags: WhyNotStored::TooManyTags.token(),
+        "Surrogate-Key, Cache-Tag and xkey have more tags than larder keeps of one response (1,024).",
+        "The application.", "invalidation.md";
     HiddenDictionary: WhyNotStored::HiddenDictionary.token(),
         "It is coded by a dictionary, and its Vary does not name Available-Dictionary.",
         "The application.", "compression.md";
@@ -212,6 +215,7 @@ impl From<WhyNotStored> for Reason {
             WhyNotStored::VaryAny => Reason::VaryAny,
             WhyNotStored::VaryTooMany => Reason::VaryTooMany,
             WhyNotStored::TooManyGroups => Reason::TooManyGroups,
+            WhyNotStored::TooManyTags => Reason::TooManyTags,
             WhyNotStored::HiddenDictionary => Reason::HiddenDictionary,
             WhyNotStored::NotCacheable => Reason::NotCacheable,
             WhyNotStored::NeverReusable => Reason::NeverReusable,

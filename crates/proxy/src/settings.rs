@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cache::DictionaryBounds;
+use message::Scheme;
 use tls::{Authorities, Certificate};
 pub use wire::ProxyVersion;
 
@@ -189,6 +190,8 @@ pub enum ListenMode {
     Forward,
     /// Nothing: whoever asks is sent to https://, at this port of the same host.
     Redirect { https_port: u16 },
+    /// As `Accelerate`, of larder itself, which asks for pages by this scheme to have them fetched: nothing is listened on.
+    Within { scheme: Scheme },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

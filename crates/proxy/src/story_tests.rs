@@ -26,6 +26,7 @@ mod what_is_recorded;
 mod what_is_stored;
 mod what_readers_are_told;
 mod what_routes_say;
+mod what_tags_find;
 mod who_is_admitted;
 
 use std::cell::Cell;

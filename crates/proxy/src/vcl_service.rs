@@ -48,6 +48,8 @@ pub struct BanStatus {
     pub age_ms: u64,
     /// It has a condition on the request, so it is tested only when somebody asks.
     pub needs_request: bool,
+    /// It only makes stale.
+    pub is_soft: bool,
     /// Stored and arriving responses that it was tested against, and how many of them went.
     pub tested: u64,
     pub matched: u64,
@@ -116,6 +118,7 @@ impl Proxy {
             age_ms: now_ms.saturating_sub(ban.issued.mono_ms),
             expression: ban.text,
             needs_request: ban.needs_request,
+            is_soft: ban.is_soft,
             tested: ban.tested,
             matched: ban.matched,
             is_done: ban.is_done,

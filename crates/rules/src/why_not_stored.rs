@@ -32,6 +32,8 @@ pub enum WhyNotStored {
     VaryTooMany,
     /// More cache groups than the limit (RFC 9875 §2).
     TooManyGroups,
+    /// More tags than can be kept. Whoever stores says so; nothing here knows of tags.
+    TooManyTags,
     /// It is coded by a dictionary, and does not say in Vary that who has another one cannot read it (RFC 9842 §6.2).
     HiddenDictionary,
     /// No freshness that was said, and a status whose freshness may not be guessed.
@@ -65,6 +67,7 @@ impl WhyNotStored {
             WhyNotStored::VaryAny => "vary-any",
             WhyNotStored::VaryTooMany => "vary-too-many",
             WhyNotStored::TooManyGroups => "cache-groups-too-many",
+            WhyNotStored::TooManyTags => "tags-too-many",
             WhyNotStored::HiddenDictionary => "hidden-dictionary",
             WhyNotStored::NotCacheable => "not-cacheable",
             WhyNotStored::NeverReusable => "never-reusable",

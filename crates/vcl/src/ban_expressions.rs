@@ -51,8 +51,7 @@ fn fault(condition: &[&str]) -> Option<String> {
         return None;
     }
     let lower = field.to_ascii_lowercase();
-    let is_text = lower == "req.url"
-        || lower == "obj.status"
+    let is_text = ["req.url", "obj.url", "obj.host", "obj.full_url", "obj.status"].contains(&lower.as_str())
         || ["req.http.", "obj.http."].iter().any(|prefix| lower.len() > prefix.len() && lower.starts_with(prefix));
     let is_duration = ["obj.ttl", "obj.age", "obj.grace", "obj.keep", "obj.last_hit"].contains(&lower.as_str());
     if !is_text && !is_duration {

@@ -157,13 +157,8 @@ impl ExplainedRequest<'_, '_> {
     /// The URL under which it is looked up.
     pub(super) fn key_text(&self) -> String {
         let request = &self.received.request;
-        let mut url = format!("{}://", request.scheme.text()).into_bytes();
-        request.authority.write_to(&mut url);
-        url.extend_from_slice(request.path);
-        if let Some(query) = request.query {
-            url.push(b'?');
-            url.extend_from_slice(query);
-        }
+        let mut url = Vec::new();
+        request.write_url(&mut url);
         String::from_utf8_lossy(&url).into_owned()
     }
 }

@@ -34,7 +34,7 @@ use crate::settings::{EsiPages, RouteTimeouts};
 use crate::site::Backend;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::scope_heads::MadeHead;
-use crate::{cache_groups, closed_paths, dictionary_use};
+use crate::{cache_groups, closed_paths, dictionary_use, response_tags};
 
 /// Chooses the origin. Fails when no origin is routed to, and when the path leads above the root.
 pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
@@ -264,7 +264,8 @@ pub(crate) fn store_as(
     let rendered = fetch.rendered(shared_head);
     let whole = partial.map(|_| whole_head(fetch, shared_head));
     let groups = cache_groups::of_response(&fetch.core.shared.cache, &fetch.head.request(), fields);
-    let (sliced, elsewhere, tags) = (None, None, None);
+    let tags = response_tags::of_response(&fetch.core.shared.cache, fields).map_err(|_| WhyNotStored::TooManyTags)?;
+    let (sliced, elsewhere) = (None, None);
     Ok(StoreAs { facts, lifetimes: None, vary, rendered, partial, whole, sliced, elsewhere, groups, tags })
 }
 

@@ -18,9 +18,9 @@ use crate::fetch::settled::{Keeping, Ruling, Settled, SettledBody};
 use crate::fetch::{Fetch, slice_manifest};
 use crate::limits::MARK_TTL_MIN_MS;
 use crate::records::fetch_records;
+use crate::response_tags;
 use crate::stored_head;
 use crate::vcl_story::log_notes::{self, DecidedBy, LifeBy};
-use crate::vcl_story::program_purge;
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What is settled by vcl_backend_response, or vcl_backend_error.
@@ -71,7 +71,7 @@ fn what_forbids(fetch: &Fetch, fields: FieldsView<'_>) -> Option<&'static str> {
     if vary(fields).is_err() {
         return Some("vary");
     }
-    program_purge::tags_of(&fetch.core.shared.cache, fields).is_err().then_some("xkey")
+    response_tags::of_response(&fetch.core.shared.cache, fields).is_err().then_some("xkey")
 }
 
 /// What is known to be longer than what is read without streaming, or kept in one piece, streams all the same.
@@ -139,7 +139,7 @@ pub(super) fn landing(
     let head = Arc::new(stored(&settled.made.head, fetch.task().xid.get()));
     let rendered = stored_head::render_for_program(&head, &fetch.site);
     let fields = head.fields.view();
-    let (vary, tags) = (vary(fields), program_purge::tags_of(&fetch.core.shared.cache, fields));
+    let (vary, tags) = (vary(fields), response_tags::of_response(&fetch.core.shared.cache, fields));
     let vary = vary.ok().flatten();
     // Everybody is given what is stored, less its coding where that is not wanted.
     let gives_any_coding = fetch.site.settings.vcl.http_gzip_support;

@@ -40,7 +40,7 @@ async fn groups(tx: &mut Transaction) -> Step {
 }
 
 /// What is asked for, by either scheme.
-fn by_each_scheme(request: Request<'_>) -> [Request<'_>; 2] {
+pub(crate) fn by_each_scheme(request: Request<'_>) -> [Request<'_>; 2] {
     [Scheme::Http, Scheme::Https].map(|scheme| {
         let mut asked = Request { scheme, ..request.clone() };
         // As it is known to who asks by this scheme: without the port that goes without saying.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cache::{BanSubject, BanTest, Now};
+use cache::{BanSubject, BanTest, Now, Purge};
 use message::FieldsView;
 use vcl::Pattern;
 
@@ -19,6 +19,8 @@ const BAN_BYTES_MAX: usize = 8 << 10;
 pub(crate) struct ProgramBan {
     text: Box<str>,
     conditions: Vec<Condition>,
+    /// What becomes of what it hits.
+    how: Purge,
     /// Durations are what they were then.
     issued: Now,
 }
@@ -33,6 +35,8 @@ struct Condition {
 enum Field {
     ReqUrl,
     ReqHeader(Box<[u8]>),
+    /// Of the URL that the response was fetched for.
+    ObjUrl(UrlPart),
     ObjHeader(Box<[u8]>),
     ObjStatus,
     ObjTtl,
@@ -40,6 +44,17 @@ enum Field {
     ObjGrace,
     ObjKeep,
     ObjLastHit,
+}
+
+/// What of a URL is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum UrlPart {
+    /// Path and query, as req.url.
+    Target,
+    /// With the port, if it is none that goes without saying.
+    Host,
+    /// Both.
+    Full,
 }
 
 #[derive(Debug)]
@@ -71,6 +86,15 @@ impl ProgramBan {
         ProgramBan { issued, ..self }
     }
 
+    /// The same, where it takes nothing out but shortens lives.
+    pub(crate) fn purging(self, how: Purge) -> ProgramBan {
+        ProgramBan { how, ..self }
+    }
+
+    pub(crate) fn needs_a_request(&self) -> bool {
+        self.conditions.iter().any(|condition| condition.field.is_of_request())
+    }
+
     pub(crate) fn issued(&self) -> Now {
         self.issued
     }
@@ -85,7 +109,7 @@ impl ProgramBan {
         if conditions.len() > CONDITIONS_MAX {
             return Err(format!("a ban may have {CONDITIONS_MAX} conditions"));
         }
-        Ok(ProgramBan { text: words.join(" ").into(), conditions, issued: Now::default() })
+        Ok(ProgramBan { text: words.join(" ").into(), conditions, how: Purge::Hard, issued: Now::default() })
     }
 }
 
@@ -133,6 +157,9 @@ fn field_of(word: &str) -> Option<Field> {
     let lower = word.to_ascii_lowercase();
     Some(match lower.as_str() {
         "req.url" => Field::ReqUrl,
+        "obj.url" => Field::ObjUrl(UrlPart::Target),
+        "obj.host" => Field::ObjUrl(UrlPart::Host),
+        "obj.full_url" => Field::ObjUrl(UrlPart::Full),
         "obj.status" => Field::ObjStatus,
         "obj.ttl" => Field::ObjTtl,
         "obj.age" => Field::ObjAge,
@@ -202,6 +229,11 @@ impl Condition {
             }),
             Field::ReqHeader(name) => request.and_then(|request| first(request.fields, name)),
             Field::ObjHeader(name) => first(object.head.fields, name),
+            // Of what nobody knows where it comes from it cannot be said that it is not meant.
+            Field::ObjUrl(part) => match object.url() {
+                Some(url) => Some(part.of(&url).to_vec()),
+                None => return true,
+            },
             Field::ObjStatus => Some(object.head.status.0.to_string().into_bytes()),
             _ => None,
         };
@@ -229,6 +261,20 @@ impl Condition {
     }
 }
 
+impl UrlPart {
+    /// Of `scheme://host/path?query`.
+    fn of(self, url: &[u8]) -> &[u8] {
+        let after_scheme = url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+        let rest = &url[after_scheme..];
+        let slash = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+        match self {
+            UrlPart::Target => &rest[slash..],
+            UrlPart::Host => &rest[..slash],
+            UrlPart::Full => rest,
+        }
+    }
+}
+
 impl Comparison {
     fn holds(self, left: f64, right: f64) -> bool {
         match self {
@@ -248,7 +294,11 @@ impl BanTest for ProgramBan {
     }
 
     fn needs_request(&self) -> bool {
-        self.conditions.iter().any(|condition| condition.field.is_of_request())
+        self.needs_a_request()
+    }
+
+    fn purges(&self) -> Purge {
+        self.how
     }
 
     fn is_timeless(&self) -> bool {
@@ -284,9 +334,18 @@ mod tests {
     }
 
     #[test]
+    fn a_url_has_parts() {
+        let parts =
+            |url: &'static str| [UrlPart::Host, UrlPart::Target, UrlPart::Full].map(|part| part.of(url.as_bytes()));
+        assert_eq!(parts("https://a.test:8443/x?y://z/"), [&b"a.test:8443"[..], b"/x?y://z/", b"a.test:8443/x?y://z/"]);
+        assert_eq!(parts("http://a.test"), [&b"a.test"[..], b"", b"a.test"]);
+    }
+
+    #[test]
     fn a_ban_that_looks_at_the_request_says_so() {
         let needs = |text: &str| ProgramBan::parse(text.as_bytes()).unwrap().needs_request();
         assert!(needs("req.url ~ ^/a && obj.status == 200") && needs("req.http.Host == a"));
+        assert!(!needs("obj.url ~ ^/a && obj.host == b && obj.full_url ~ c"));
         assert!(!needs("obj.http.x-tags ~ (,|^)7(,|$) && obj.age > 1.5h"));
     }
 }

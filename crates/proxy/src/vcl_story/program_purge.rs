@@ -1,23 +1,10 @@
-//! Purges that a program asks for: of the request's own hash, or of a tag; at once, or by shortening what is left. And the
-//! tags by which its answers can be purged.
+//! Purges that a program asks for: of the request's own hash, or of a tag; at once, or by shortening what is left.
 
-use cache::{Cache, Key, Purge as Depth, Tags};
-use message::FieldsView;
+use cache::Purge as Depth;
 use vcl::{Fault, Purge, Purged};
 
+use crate::response_tags::xkey;
 use crate::vcl_story::program_scope::{Scope, Side};
-
-/// Of an answer that is to be stored: the words of its xkey fields, as varnish-modules reads them. Too many are none: what
-/// could not be purged by one of its tags is not stored.
-pub(crate) fn tags_of(cache: &Cache, fields: FieldsView<'_>) -> Result<Option<Tags>, cache::TooManyTags> {
-    let lines = fields.get_all_named(b"xkey").chain(fields.get_all_named(b"x-hashtwo"));
-    let words = lines.flat_map(|line| line.split(|byte| matches!(byte, b' ' | b'\t' | b',')));
-    Tags::new(words.filter(|word| !word.is_empty()).map(|word| tag(cache, word)))
-}
-
-fn tag(cache: &Cache, word: &[u8]) -> Key {
-    cache.key([&b"xkey"[..], word])
-}
 
 /// How many objects it met.
 pub(crate) fn purge(scope: &Scope<'_>, what: Purged<'_>, how: Purge) -> Result<u64, Fault> {
@@ -28,7 +15,7 @@ pub(crate) fn purge(scope: &Scope<'_>, what: Purged<'_>, how: Purge) -> Result<u
             cache.purge_as(key, depth(how), scope.now)
         }
         (Purged::This, Side::Fetch(_)) => return Err(Fault::new("there is no hash to purge by here")),
-        (Purged::Tag(word), _) => cache.purge_tags(&[tag(cache, word)], depth(how), scope.now),
+        (Purged::Tag(word), _) => cache.purge_tags(&[xkey(cache, word)], depth(how), scope.now),
     };
     Ok(met as u64)
 }
