@@ -4,12 +4,14 @@
 //! Reading is open to whoever reaches the address; on loopback TCP a Host that is not loopback's is refused, so that
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
 //! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
-//! and origins stands in `vcl_requests` and `origin_requests`, and what a request would come to in `explain_request`.
+//! and origins stands in `vcl_requests` and `origin_requests`, what goes and is fetched again in `invalidation_requests`, and what a
+//! request would come to in `explain_request`.
 
 mod admin_request;
 mod event_stream;
 pub mod exchange_figures;
 mod explain_request;
+mod invalidation_requests;
 #[cfg(test)]
 mod metric_askers;
 mod metric_definition;
@@ -21,6 +23,9 @@ mod metrics_page;
 mod metrics_text;
 pub mod observation;
 mod origin_requests;
+mod purge_body;
+mod refresher;
+mod sitemap;
 mod status_json;
 pub mod vcl_requests;
 
@@ -48,6 +53,7 @@ use crate::log_writer::LogWriter;
 use crate::say::say;
 use admin_request::{Answer, Door, Read, answer};
 use observation::{Circumstances, Observation};
+pub use refresher::Refresher;
 
 /// A bound admin socket that nobody serves yet.
 pub struct AdminSocket {
@@ -68,6 +74,8 @@ pub struct Admin {
     pub rights: Mutex<Rights>,
     /// How the certificates stand that are ordered.
     pub acme: Arc<AcmeBoard>,
+    /// What is being fetched again.
+    pub refresher: Arc<Refresher>,
 }
 
 /// Who may do what.
@@ -220,6 +228,9 @@ where
             let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
             act.await.map_err(io::Error::other)?.into_answer(body.head_only)
         }
+        Answer::Invalidation { request, body } => {
+            request.act(&admin.proxy, &admin.refresher, sent).await.into_answer(body.head_only)
+        }
         Answer::Origin { request, head_only } => request.act(&admin.proxy).into_answer(head_only),
         Answer::Explain { request, head_only } => {
             let proxy = admin.proxy.clone();
@@ -256,7 +267,7 @@ where
             Read::Done(answer) => break answer,
         }
     };
-    let Answer::Vcl { body, .. } = &answer else { return Ok(Some((answer, Vec::new()))) };
+    let Some(body) = answer.body() else { return Ok(Some((answer, Vec::new()))) };
     let mut sent = head.split_off(body.from);
     if body.expects_continue && sent.is_empty() {
         stream.write_all(&whole_answer(Status(100), &[], b"", false, Persistence::Implied)).await?;

@@ -77,6 +77,35 @@ pub const EVENT_LINE_BYTES_MAX: usize = 256 << 10;
 pub const LOG_RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Groups that `larder log --group-by` tells apart; what comes behind them is one.
 pub const LOG_GROUPS_MAX: usize = 10_000;
+/// An order to purge or refresh, and one to fetch URLs before anybody asks.
+pub const PURGE_BODY_BYTES_MAX: u64 = 64 << 10;
+pub const WARM_BODY_BYTES_MAX: u64 = 1 << 20;
+/// Tags of one order, and samples that it is answered with: in a dry run that does not say how many, and at most.
+pub const PURGE_TAGS_MAX: usize = 256;
+pub const PURGE_SAMPLES: usize = 10;
+pub const PURGE_SAMPLES_MAX: usize = 100;
+pub const PURGE_GRACE_MAX: Duration = Duration::from_secs(366 * 86_400);
+/// How long an order waits for the disks.
+pub const DISKS_PATIENCE: Duration = Duration::from_secs(10);
+/// Tags that are listed where it is not said how many, and at most.
+pub const TAGS_LISTED: usize = 100;
+pub const TAGS_LISTED_MAX: usize = 1_000;
+/// URLs of one refresh, and of one list to be fetched.
+pub const REFRESH_URLS_MAX: usize = 10_000;
+pub const WARM_URLS_MAX: usize = 10_000;
+/// Requests a second of a refresh where it is not said, and at most; and how many are under way at once.
+pub const REFRESH_RATE: u32 = 10;
+pub const REFRESH_RATE_MAX: u32 = 1_000;
+pub const REFRESH_AT_ONCE: usize = 8;
+/// A refresh ends when so many in a row have failed.
+pub const REFRESH_FAILURES_MAX: usize = 10;
+/// For one URL of a refresh.
+pub const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+/// How often `larder refresh` looks how far it is.
+pub const REFRESH_LOOKS_PAUSE: Duration = Duration::from_millis(300);
+/// A sitemap, and how many of them an index leads to.
+pub const SITEMAP_BYTES_MAX: u64 = 16 << 20;
+pub const SITEMAPS_MAX: usize = 50;
 /// After an accept that failed.
 pub const ADMIN_ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -111,5 +140,7 @@ pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
 /// The width of a lab's table where no terminal says its own.
 pub const LAB_TABLE_COLUMNS: usize = 140;
 
+const _: () =
+    assert!(PURGE_SAMPLES <= PURGE_SAMPLES_MAX && TAGS_LISTED <= TAGS_LISTED_MAX && REFRESH_RATE <= REFRESH_RATE_MAX);
 const _: () = assert!(MEMORY_BYTES_MIN <= MEMORY_BYTES_DEFAULT);
 const _: () = assert!(FILES_RESERVED_MIN <= FILES_RESERVED_MAX);

@@ -101,6 +101,7 @@ impl Running {
             started,
             rights: Mutex::new(rights(&plan)),
             acme: Arc::default(),
+            refresher: Arc::default(),
         });
         let admin_address = admin_socket.as_ref().map(|socket| socket.address().clone());
         if let Some(socket) = admin_socket {

@@ -10,6 +10,7 @@ use wire::{Persistence, ReceivedRequest, RequestBody, read_request, whole_answer
 
 use super::event_stream::EventsWanted;
 use super::explain_request::ExplainRequest;
+use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
@@ -59,6 +60,11 @@ pub enum Answer {
         request: ExplainRequest,
         head_only: bool,
     },
+    /// What goes, what is fetched again, and tags.
+    Invalidation {
+        request: InvalidationRequest,
+        body: Body,
+    },
     /// Goes on as long as both want.
     Events(EventsWanted),
     Json {
@@ -89,6 +95,14 @@ pub enum Page {
 }
 
 impl Answer {
+    /// What of it is still to be read.
+    pub fn body(&self) -> Option<Body> {
+        match self {
+            Answer::Vcl { body, .. } | Answer::Invalidation { body, .. } => Some(*body),
+            _ => None,
+        }
+    }
+
     pub const fn refusal(status: u16, why: &'static str) -> Answer {
         Answer::Refusal { status, why }
     }
@@ -132,6 +146,13 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match InvalidationRequest::of(request) {
+        // Tags, too, tell what is stored.
+        Ok(_) if !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(wanted) => return with_json(wanted, received),
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     let reads = matches!(request.method, Method::Get | Method::Head);
     let page = match request.path {
         b"/" => Page::Dashboard,
@@ -145,7 +166,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /log, /origins, /vcl, /backends, /bans and /explain",
+                "there are /, /status, /metrics, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /warm and /tags",
             );
         }
     };
@@ -158,7 +179,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
 fn needs_rights() -> Answer {
     Answer::refusal(
         403,
-        "to change anything, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
+        "to change anything, or to see what is stored, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
     )
 }
 
@@ -195,13 +216,32 @@ fn with_body(request: VclRequest, received: &ReceivedRequest<'_>) -> Answer {
         }
         _ => 0,
     };
-    let body = Body {
+    Answer::Vcl { request, body: body_of(received, bytes) }
+}
+
+/// An order, whose body is JSON.
+fn with_json(request: InvalidationRequest, received: &ReceivedRequest<'_>) -> Answer {
+    if !request.takes_type_of(&received.request) {
+        return Answer::refusal(415, "send it as Content-Type: application/json");
+    }
+    let bytes = match (received.body, request.body_bytes_max()) {
+        (RequestBody::Length(bytes), Some(max)) if bytes > max => {
+            return Answer::refusal(413, "the order is longer than an order may be: 64 KiB, a list of URLs 1 MiB");
+        }
+        (RequestBody::Length(bytes), Some(_)) => bytes as usize,
+        (RequestBody::Chunked, Some(_)) => return Answer::refusal(411, "send the order with its Content-Length"),
+        _ => 0,
+    };
+    Answer::Invalidation { request, body: body_of(received, bytes) }
+}
+
+fn body_of(received: &ReceivedRequest<'_>, bytes: usize) -> Body {
+    Body {
         from: received.head_bytes,
         bytes,
         expects_continue: received.expects_continue,
         head_only: received.request.method == Method::Head,
-    };
-    Answer::Vcl { request, body }
+    }
 }
 
 /// `POST /debug/advance?ms=N`
@@ -281,7 +321,11 @@ impl Answer {
             }
             Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
             Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
-            Answer::Vcl { .. } | Answer::Origin { .. } | Answer::Explain { .. } | Answer::Events(_) => {
+            Answer::Invalidation { .. }
+            | Answer::Vcl { .. }
+            | Answer::Origin { .. }
+            | Answer::Explain { .. }
+            | Answer::Events(_) => {
                 unreachable!("it is done before it is answered")
             }
         };
@@ -419,6 +463,37 @@ mod tests {
         assert_eq!(asked(drain, token, near), Ok(true));
         assert_eq!(asked(drain, "", Door::Unix), Ok(true));
         assert_eq!(asked("POST /origins/shop", token, near), Err(400));
+    }
+
+    #[test]
+    fn orders_are_taken_from_those_who_may_and_as_json() {
+        let rights = Rights { token: Some("0123456789abcdef".to_owned()), debug: true, ..Rights::default() };
+        let (near, token) = (tcp(LOOPBACK), "Authorization: Bearer 0123456789abcdef\r\n");
+        let json = "Content-Type: application/json\r\nContent-Length: 7\r\n";
+        let asked = |line: &str, fields: &[&str], door: Door| {
+            let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", fields.concat());
+            match ask(&head, door, &rights) {
+                Answer::Invalidation { body, .. } => Ok((body.bytes, head.len() - body.from)),
+                Answer::Refusal { status, .. } => Err(status),
+                other => panic!("{line}: {other:?}"),
+            }
+        };
+        for line in ["POST /purge", "POST /refresh", "POST /warm"] {
+            assert_eq!(asked(line, &[token, json], near), Ok((7, 0)), "{line}");
+            assert_eq!(asked(line, &[json], Door::Unix), Ok((7, 0)), "{line}");
+            assert_eq!(asked(line, &[json], near), Err(403), "{line}");
+            assert_eq!(asked(line, &[json, "Origin: http://localhost\r\n"], near), Err(403), "{line}");
+            assert_eq!(asked(line, &[token, "Content-Length: 7\r\n"], near), Err(415), "{line}");
+            let chunked = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n";
+            assert_eq!(asked(line, &[token, chunked], near), Err(411), "{line}");
+            let long = "Content-Type: application/json\r\nContent-Length: 1048577\r\n";
+            assert_eq!(asked(line, &[token, long], near), Err(413), "{line}");
+        }
+        for line in ["GET /tags", "GET /refresh", "DELETE /refresh"] {
+            assert_eq!(asked(line, &[token], near), Ok((0, 0)), "{line}");
+            assert_eq!(asked(line, &[], near), Err(403), "{line}");
+        }
+        assert_eq!(asked("GET /purge", &[token], near), Err(405));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl ExplainRequest {
 }
 
 /// The head of a request for a URL, as it goes over the wire.
-fn head_of(url: &str, method: &str, lines: &[String]) -> Result<(Scheme, Vec<u8>), &'static str> {
+pub(super) fn head_of(url: &str, method: &str, lines: &[String]) -> Result<(Scheme, Vec<u8>), &'static str> {
     if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("a URL has no spaces, no control characters and no letters beyond ASCII: write them as %XX");
     }

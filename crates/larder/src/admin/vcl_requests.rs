@@ -187,6 +187,7 @@ fn ban_json(ban: &BanStatus) -> Value {
         "expression": ban.expression,
         "age_ms": ban.age_ms,
         "needs_request": ban.needs_request,
+        "soft": ban.is_soft,
         "tested": ban.tested,
         "matched": ban.matched,
         "done": ban.is_done,

@@ -1,0 +1,295 @@
+//! What may be asked of the admin address about what goes and what is fetched again: `POST /purge`, `POST /refresh`, `POST /warm`, how far
+//! that has come (`GET /refresh`), and which tags there are (`GET /tags`).
+//!
+//! Whether somebody may is judged before, in `admin_request`; a body comes whole or not at all. Looking through the store is done on a
+//! thread of its own, which gives way to those that serve.
+
+use std::sync::Arc;
+
+use message::{FieldName, Method, Request};
+use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, StoredSample, TagCount};
+use serde_json::{Value, json};
+
+use super::purge_body::{self, RefreshOrder, ToFetch};
+use super::refresher::{Refresher, Run};
+use super::vcl_requests::{NotVcl, VclReply, query_value};
+use crate::limits::{
+    DISKS_PATIENCE, PURGE_BODY_BYTES_MAX, REFRESH_URLS_MAX, TAGS_LISTED, TAGS_LISTED_MAX, WARM_BODY_BYTES_MAX,
+};
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InvalidationRequest {
+    /// `POST /purge`
+    Purge,
+    /// `POST /refresh`
+    Refresh,
+    /// `POST /warm`
+    Warm,
+    /// `GET /refresh`
+    Progress,
+    /// `DELETE /refresh`
+    End,
+    /// `GET /tags[?prefix=P][&limit=N]`
+    Tags { prefix: String, limit: usize },
+}
+
+impl InvalidationRequest {
+    pub fn of(request: &Request<'_>) -> Result<InvalidationRequest, NotVcl> {
+        use NotVcl::{Elsewhere, Refused};
+        let get = matches!(request.method, Method::Get | Method::Head);
+        let post = request.method == Method::Post;
+        match request.path {
+            b"/purge" if post => Ok(InvalidationRequest::Purge),
+            b"/warm" if post => Ok(InvalidationRequest::Warm),
+            b"/purge" | b"/warm" => Err(Refused(405, "this path takes POST")),
+            b"/refresh" if post => Ok(InvalidationRequest::Refresh),
+            b"/refresh" if get => Ok(InvalidationRequest::Progress),
+            b"/refresh" if request.method == Method::Delete => Ok(InvalidationRequest::End),
+            b"/refresh" => Err(Refused(405, "this path takes GET, POST or DELETE")),
+            b"/tags" if get => {
+                let limit = query_value(request.query, "limit").map_or(Ok(TAGS_LISTED), |text| text.parse());
+                match limit {
+                    Ok(limit @ 1..=TAGS_LISTED_MAX) => {
+                        let prefix = query_value(request.query, "prefix").unwrap_or_default();
+                        Ok(InvalidationRequest::Tags { prefix, limit })
+                    }
+                    _ => Err(Refused(400, "limit is a number from 1 to 1000")),
+                }
+            }
+            b"/tags" => Err(Refused(405, "this path takes GET")),
+            _ => Err(Elsewhere),
+        }
+    }
+
+    /// Bytes of its body; `None` where it has none.
+    pub fn body_bytes_max(&self) -> Option<u64> {
+        match self {
+            InvalidationRequest::Purge | InvalidationRequest::Refresh => Some(PURGE_BODY_BYTES_MAX),
+            InvalidationRequest::Warm => Some(WARM_BODY_BYTES_MAX),
+            _ => None,
+        }
+    }
+
+    /// A web page can send many kinds of bodies without asking first, and none of this one.
+    pub fn takes_type_of(&self, request: &Request<'_>) -> bool {
+        let given = request.fields.get(FieldName::ContentType).unwrap_or_default();
+        let essence = given.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        self.body_bytes_max().is_none() || essence.eq_ignore_ascii_case(b"application/json")
+    }
+
+    pub async fn act(self, proxy: &Proxy, refresher: &Arc<Refresher>, body: Vec<u8>) -> VclReply {
+        let done = match self {
+            InvalidationRequest::Purge => purge(proxy, &body).await,
+            InvalidationRequest::Refresh => match purge_body::refresh(&body) {
+                Ok(order) => refresh(proxy, refresher, order).await,
+                Err(why) => Err((400, why)),
+            },
+            InvalidationRequest::Warm => match purge_body::warm(&body) {
+                Ok(order) => refresh(proxy, refresher, order).await,
+                Err(why) => Err((400, why)),
+            },
+            InvalidationRequest::Progress => Ok((200, refresher.progress_json())),
+            InvalidationRequest::End => {
+                refresher.end();
+                Ok((200, json!({ "ok": true })))
+            }
+            InvalidationRequest::Tags { prefix, limit } => tags(proxy, prefix, limit).await,
+        };
+        let (status, answer) = done.unwrap_or_else(|(status, why)| (status, json!({ "error": why })));
+        VclReply { status, body: format!("{answer}\n") }
+    }
+}
+
+/// Status and body; or status and sentence.
+type Done = Result<(u16, Value), (u16, String)>;
+
+async fn purge(proxy: &Proxy, body: &[u8]) -> Done {
+    let (word, order) = purge_body::purge(body).map_err(|why| (400, why))?;
+    let (started, asked) = (Moment::now(), proxy.clone());
+    let ordered = order.clone();
+    let outcome = looking(move || asked.purge(&ordered)).await?.map_err(|why| (422, why))?;
+    let mut answer = purge_json(word, &order, &outcome);
+    let has_disks = !proxy.disks_status().is_empty();
+    let mut status = 200;
+    answer["disks"] = match (has_disks, order.is_dry) {
+        (false, _) => "none".into(),
+        (true, true) => "untouched".into(),
+        (true, false) => match settled(proxy).await {
+            Ok(()) => "acknowledged".into(),
+            Err(why) => {
+                status = 503;
+                answer["error"] = format!("it is in force, but a crash may undo it: {why}").into();
+                "silent".into()
+            }
+        },
+    };
+    answer["notes"] = notes(&order, &outcome, has_disks).into();
+    answer["took_ms"] = took_ms(started);
+    Ok((status, answer))
+}
+
+async fn settled(proxy: &Proxy) -> Result<(), String> {
+    match tokio::time::timeout(DISKS_PATIENCE, proxy.settled()).await {
+        Ok(settled) => settled,
+        Err(_) => Err(format!("no disk answered in {} s", DISKS_PATIENCE.as_secs())),
+    }
+}
+
+fn notes(order: &PurgeOrder, outcome: &PurgeOutcome, has_disks: bool) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    if outcome.is_pending {
+        notes.push("a condition on the request: each response is tested when somebody asks for it");
+    }
+    if has_disks && !order.is_dry {
+        notes.push("what lies on the disks alone is not counted: it is dropped when it is read");
+    }
+    notes
+}
+
+fn purge_json(word: &str, order: &PurgeOrder, outcome: &PurgeOutcome) -> Value {
+    json!({
+        "selector": word,
+        "soft": order.soft.is_some(),
+        "dry_run": order.is_dry,
+        "matched": outcome.matched,
+        "dropped": outcome.dropped,
+        "softened": outcome.softened,
+        "samples": outcome.samples.iter().map(sample_json).collect::<Vec<_>>(),
+        "sequence": outcome.sequence,
+    })
+}
+
+fn sample_json(sample: &StoredSample) -> Value {
+    json!({
+        "url": sample.url,
+        "key": format!("{:016x}", sample.key_bits),
+        "status": sample.status,
+        "age_s": sample.age_s,
+        "bytes": sample.body_bytes,
+        "hits": sample.hits,
+        "fresh": sample.is_fresh,
+    })
+}
+
+async fn refresh(proxy: &Proxy, refresher: &Arc<Refresher>, order: RefreshOrder) -> Done {
+    let started = Moment::now();
+    let rate = order.rate;
+    let (answer, run) = match order.what {
+        ToFetch::Stored(selector) => {
+            let (samples_max, asked, looks) = (order.samples_max, selector.clone(), proxy.clone());
+            let found = looking(move || looks.to_refresh(&asked, samples_max, REFRESH_URLS_MAX)).await?;
+            let found = found.map_err(|why| (422, why))?;
+            let answer = json!({
+                "matched": found.matched,
+                "queued": found.urls.len(),
+                "left_out": found.left_out,
+                "rate": rate,
+                "dry_run": order.is_dry,
+                "samples": found.samples.iter().map(sample_json).collect::<Vec<_>>(),
+            });
+            (answer, Run::refresh(found.urls, selector, rate))
+        }
+        ToFetch::Urls(urls) => (json!({ "queued": urls.len(), "rate": rate }), Run::warm(urls, rate)),
+        ToFetch::Sitemap(url) => (json!({ "queued": null, "rate": rate }), Run::sitemap(url, rate)),
+    };
+    if !order.is_dry && !Refresher::begin(refresher, proxy, run) {
+        return Err((
+            409,
+            "a refresh runs already: GET /refresh says how far it is, DELETE /refresh ends it".to_owned(),
+        ));
+    }
+    let mut answer = answer;
+    answer["took_ms"] = took_ms(started);
+    Ok((if order.is_dry { 200 } else { 202 }, answer))
+}
+
+async fn tags(proxy: &Proxy, prefix: String, limit: usize) -> Done {
+    let (started, asked) = (Moment::now(), proxy.clone());
+    let (listed, total) = looking(move || asked.tags(&prefix, limit)).await?;
+    let rows: Vec<Value> = listed.iter().map(tag_json).collect();
+    let truncated = total > rows.len();
+    Ok((200, json!({ "tags": rows, "total": total, "truncated": truncated, "took_ms": took_ms(started) })))
+}
+
+fn tag_json(tag: &TagCount) -> Value {
+    json!({ "tag": tag.tag, "field": tag.field, "urls": tag.urls, "objects": tag.objects })
+}
+
+/// Milliseconds, to the tenth.
+fn took_ms(started: Moment) -> Value {
+    let micros = started.micros_until(Moment::now());
+    json!((micros / 100) as f64 / 10.0)
+}
+
+/// On a thread of its own, which gives way to the cores.
+async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, (u16, String)> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name("larder-looking".to_owned());
+    let spawned = thread.spawn(move || {
+        proxy::give_way_to_cores();
+        // Who asked may be gone.
+        let _ = tell.send(look());
+    });
+    spawned.map_err(|why| (503, format!("no thread to look through the store: {why}")))?;
+    told.await.map_err(|_| (500, "looking through the store ended in a panic".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use message::Scheme;
+    use wire::limits::HeadLimits;
+    use wire::read_request;
+
+    use super::*;
+
+    fn asked(line: &str, fields: &str) -> (Result<InvalidationRequest, NotVcl>, bool) {
+        let head = format!("{line} HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        let mut spans = Vec::new();
+        let received = read_request(head.as_bytes(), &mut spans, &HeadLimits::REQUEST, Scheme::Http).unwrap().unwrap();
+        let wanted = InvalidationRequest::of(&received.request);
+        let fits = wanted.as_ref().is_ok_and(|wanted| wanted.takes_type_of(&received.request));
+        (wanted, fits)
+    }
+
+    #[test]
+    fn requests_say_what_they_want() {
+        use InvalidationRequest::*;
+        let tags = |prefix: &str, limit| Tags { prefix: prefix.to_owned(), limit };
+        for (line, expect) in [
+            ("POST /purge", Purge),
+            ("POST /refresh", Refresh),
+            ("POST /warm", Warm),
+            ("GET /refresh", Progress),
+            ("DELETE /refresh", End),
+            ("GET /tags", tags("", TAGS_LISTED)),
+            ("GET /tags?prefix=a%20b&limit=7", tags("a b", 7)),
+        ] {
+            assert_eq!(asked(line, "").0, Ok(expect), "{line}");
+        }
+        for (line, status) in [
+            ("GET /purge", 405),
+            ("PUT /refresh", 405),
+            ("POST /tags", 405),
+            ("GET /tags?limit=0", 400),
+            ("GET /tags?limit=1001", 400),
+            ("GET /tags?limit=x", 400),
+        ] {
+            assert!(matches!(asked(line, "").0, Err(NotVcl::Refused(got, _)) if got == status), "{line}");
+        }
+        assert_eq!(asked("POST /purged", "").0, Err(NotVcl::Elsewhere));
+    }
+
+    #[test]
+    fn a_form_of_a_web_page_is_no_order() {
+        let fits = |line: &str, fields: &str| asked(line, fields).1;
+        assert!(fits("POST /purge", "Content-Type: application/json\r\n"));
+        assert!(fits("POST /purge", "Content-Type: Application/JSON; charset=utf-8\r\n"));
+        for other in ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"] {
+            for line in ["POST /purge", "POST /refresh", "POST /warm"] {
+                assert!(!fits(line, other), "{line} {other}");
+            }
+        }
+        assert!(fits("GET /tags", ""));
+    }
+}
