@@ -107,6 +107,13 @@ impl AdminStream {
     }
 }
 
+/// What is sent behind a request's head.
+#[derive(Clone, Copy)]
+enum Sent<'a> {
+    Text(&'a [u8]),
+    Json(&'a [u8]),
+}
+
 /// One request, and its answer on standard output.
 pub fn ask(
     remote: &RemoteFlags,
@@ -115,7 +122,41 @@ pub fn ask(
     body: &[u8],
     show: impl FnOnce(&Value) -> String,
 ) -> ExitCode {
-    let (status, answer) = match exchange(&remote.larder, method, target, body) {
+    ask_sending(remote, (method, target), Sent::Text(body), show)
+}
+
+/// The same of an order, which is JSON.
+pub fn ask_json(
+    remote: &RemoteFlags,
+    method: &str,
+    target: &str,
+    order: &Value,
+    show: impl FnOnce(&Value) -> String,
+) -> ExitCode {
+    ask_sending(remote, (method, target), Sent::Json(order.to_string().as_bytes()), show)
+}
+
+/// Status and answer.
+pub fn exchange_json(
+    flags: &AdminFlags,
+    method: &str,
+    target: &str,
+    order: Option<&Value>,
+) -> Result<(u16, Value), String> {
+    let order = order.map(Value::to_string);
+    let sent = order.as_ref().map_or(Sent::Text(b""), |order| Sent::Json(order.as_bytes()));
+    let (status, answer) = exchange(ADMIN_PATIENCE, flags, (method, target), sent)?;
+    let refusal = || serde_json::json!({ "error": String::from_utf8_lossy(&answer).trim() });
+    Ok((status, serde_json::from_slice(&answer).unwrap_or_else(|_| refusal())))
+}
+
+fn ask_sending(
+    remote: &RemoteFlags,
+    asked: (&str, &str),
+    sent: Sent<'_>,
+    show: impl FnOnce(&Value) -> String,
+) -> ExitCode {
+    let (status, answer) = match exchange(ADMIN_PATIENCE, &remote.larder, asked, sent) {
         Ok(answered) => answered,
         Err(why) => return failed(&why),
     };
@@ -138,20 +179,25 @@ pub fn failed(sentence: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Status and body.
-fn exchange(flags: &AdminFlags, method: &str, target: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
-    exchange_within(ADMIN_PATIENCE, flags, (method, target), body)
-}
-
 /// Status and body, where a read waits for so long.
 pub fn exchange_within(
     patience: Duration,
     flags: &AdminFlags,
-    (method, target): (&str, &str),
+    asked: (&str, &str),
     body: &[u8],
 ) -> Result<(u16, Vec<u8>), String> {
+    exchange(patience, flags, asked, Sent::Text(body))
+}
+
+fn exchange(
+    patience: Duration,
+    flags: &AdminFlags,
+    (method, target): (&str, &str),
+    sent: Sent<'_>,
+) -> Result<(u16, Vec<u8>), String> {
     let (address, token) = whom(flags)?;
-    let request = [head(method, target, token, body.len()).as_bytes(), body].concat();
+    let (Sent::Text(body) | Sent::Json(body)) = sent;
+    let request = [head(method, target, token, sent).as_bytes(), body].concat();
     let answer = converse(&address, &request, patience).map_err(|e| silent(&address, &e))?;
     parse(&answer).ok_or_else(|| stranger(&address))
 }
@@ -161,7 +207,7 @@ pub fn follow(flags: &AdminFlags, target: &str, patience: Duration) -> Result<Bu
     let (address, token) = whom(flags).map_err(Unfollowed::Unreachable)?;
     let unreachable = |e: io::Error| Unfollowed::Unreachable(silent(&address, &e));
     let mut stream = AdminStream::open(&address, ADMIN_TIMEOUT).map_err(unreachable)?;
-    stream.write_all(head("GET", target, token, 0).as_bytes()).map_err(unreachable)?;
+    stream.write_all(head("GET", target, token, Sent::Text(b"")).as_bytes()).map_err(unreachable)?;
     let mut stream = BufReader::new(stream);
     let mut answered = Vec::new();
     while !answered.ends_with(b"\r\n\r\n") {
@@ -192,10 +238,14 @@ pub fn follow(flags: &AdminFlags, target: &str, patience: Duration) -> Result<Bu
     }
 }
 
-fn head(method: &str, target: &str, token: Option<String>, body_bytes: usize) -> String {
+fn head(method: &str, target: &str, token: Option<String>, sent: Sent<'_>) -> String {
+    let (body_bytes, content_type) = match sent {
+        Sent::Text(body) => (body.len(), ""),
+        Sent::Json(body) => (body.len(), "Content-Type: application/json\r\n"),
+    };
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     format!(
-        "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: {body_bytes}\r\nConnection: close\r\n\r\n"
+        "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}{content_type}Content-Length: {body_bytes}\r\nConnection: close\r\n\r\n"
     )
 }
 

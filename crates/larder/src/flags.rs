@@ -19,10 +19,13 @@ use crate::live_command::{HIST_EXAMPLES, HistFlags, STAT_EXAMPLES, StatFlags, TO
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::log_command::{LOG_EXAMPLES, LogFlags};
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
+use crate::purge_command::{
+    PURGE_EXAMPLES, PurgeFlags, REFRESH_EXAMPLES, RefreshFlags, TAGS_EXAMPLES, TagsFlags, WARM_EXAMPLES, WarmFlags,
+};
 use crate::quantities::parse_size;
 use crate::tls_flags::TlsFlags;
 use crate::varnish_parameters;
-use crate::vcl_command::VclCommand;
+use crate::vcl_command::{BAN_EXAMPLES, BanFlags, VclCommand};
 
 /// An HTTP accelerator: it caches the responses of web servers in memory and on disk, and serves them from there.
 #[derive(Debug, Parser)]
@@ -49,6 +52,21 @@ pub enum Command {
     /// Ask the running larder what it would do with a request: which route and key, what is stored, and why it is no hit
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainUrlFlags),
+    /// Drop stored responses, or make them stale: by URL, prefix, host, pattern, conditions, tag, group, or all of them
+    #[command(after_help = PURGE_EXAMPLES)]
+    Purge(Box<PurgeFlags>),
+    /// Ban stored responses by conditions, as ban() in VCL does
+    #[command(after_help = BAN_EXAMPLES)]
+    Ban(BanFlags),
+    /// Fetch again what is stored, so many a second, and serve it on meanwhile
+    #[command(after_help = REFRESH_EXAMPLES)]
+    Refresh(Box<RefreshFlags>),
+    /// Fetch a list of URLs, or a sitemap, before anybody asks
+    #[command(after_help = WARM_EXAMPLES)]
+    Warm(Box<WarmFlags>),
+    /// List the tags of what is stored, and how many responses carry each
+    #[command(after_help = TAGS_EXAMPLES)]
+    Tags(Box<TagsFlags>),
     /// Show what may stand in a larder.toml, and what holds
     Config {
         #[command(subcommand)]
@@ -91,6 +109,7 @@ Examples:
   larder demo                                     see it work in ten seconds
   larder check larder.toml                        find mistakes before a reload does
   larder explain http://www.example.org/          why is this not served from the cache?
+  larder purge --tag product-7                    drop what has changed
   larder bench -c 50 -t 10 http://127.0.0.1:8080/ load it, and check every answer
   larder varnishd -?                              take the place of varnishd, with its command line
 
@@ -639,6 +658,25 @@ mod tests {
         check(&["vcl", "load", "a"], Err("FILE"));
         check(&["vcl", "list", "--admin", "9180"], Err("127.0.0.1:9180"));
         check(&["vcl", "health", "a", "well"], Err("possible values: auto, healthy, sick"));
+        check(&["purge", "http://a/", "http://b/", "--soft", "--grace", "1h"], Ok(()));
+        check(&["purge", "--tag", "a", "--tag", "b", "--dry-run", "--samples", "5", "--json"], Ok(()));
+        check(&["purge", "--group", "g", "--origin", "http://a"], Ok(()));
+        check(&["purge"], Err("required"));
+        check(&["purge", "--soft"], Err("required"));
+        check(&["purge", "http://a/", "--all"], Err("cannot be used with"));
+        check(&["purge", "--prefix", "a/", "--tag", "b"], Err("cannot be used with"));
+        check(&["purge", "--group", "g"], Err("--origin"));
+        check(&["purge", "--group", "g", "--origin", "http://a", "--soft"], Err("cannot be used with"));
+        check(&["purge", "--all", "--grace", "1h"], Err("--soft"));
+        check(&["purge", "--all", "--samples", "101"], Err("not in 0..=100"));
+        check(&["ban", "obj.status", "!=", "200"], Ok(()));
+        check(&["refresh", "--tag", "a", "--rate", "5", "--no-wait"], Ok(()));
+        check(&["refresh"], Err("required"));
+        check(&["refresh", "--tag", "a", "--rate", "0"], Err("not in 1..=1000"));
+        check(&["warm", "--urls", "-", "--admin", "127.0.0.1:9180"], Ok(()));
+        check(&["warm"], Err("required"));
+        check(&["warm", "--urls", "f", "--sitemap", "http://a/s.xml"], Err("cannot be used with"));
+        check(&["tags", "--prefix", "a", "--limit", "1001"], Err("not in 1..=1000"));
         check(&["sevre"], Err("serve"));
     }
 

@@ -40,6 +40,7 @@ mod origin_check;
 mod panics;
 mod plan;
 mod process_memory;
+mod purge_command;
 mod quantities;
 mod routes_as_vcl;
 mod running;
@@ -93,5 +94,10 @@ fn main() -> ExitCode {
         flags::Command::Bench(flags) => load_tool::bench(&flags),
         flags::Command::Lab { command } => load_tool::lab(&command),
         flags::Command::Vcl { command } => vcl_command::vcl(&command),
+        flags::Command::Purge(flags) => purge_command::purge(&flags),
+        flags::Command::Refresh(flags) => purge_command::refresh(&flags),
+        flags::Command::Warm(flags) => purge_command::warm(&flags),
+        flags::Command::Tags(flags) => purge_command::tags(&flags),
+        flags::Command::Ban(flags) => vcl_command::ban(&flags),
     }
 }

@@ -18,7 +18,8 @@ use clap::Subcommand;
 use crate::admin_client::RemoteFlags;
 use crate::vcl_command::vcl_explain::{ExplainFlags, explain};
 use crate::vcl_command::vcl_fmt::{FmtFlags, fmt};
-use crate::vcl_command::vcl_remote::{BanFlags, HealthFlags, LabelFlags, LoadFlags, NameFlags};
+pub use crate::vcl_command::vcl_remote::{BanFlags, ban};
+use crate::vcl_command::vcl_remote::{HealthFlags, LabelFlags, LoadFlags, NameFlags};
 use crate::vcl_command::vcl_test::{TestFlags, test};
 
 #[derive(Clone, Debug, Subcommand)]
@@ -129,13 +130,14 @@ Examples:
 
 Exit codes: 0 done; 1 no larder answers; 2 wrong flags.";
 
-const BAN_EXAMPLES: &str = "\
+pub const BAN_EXAMPLES: &str = "\
 Examples:
-  larder vcl ban 'req.url ~ ^/shop/' --config larder.toml
-  larder vcl ban 'obj.status == 404 && obj.age > 1h' --admin unix:/run/larder-admin.sock
+  larder ban 'obj.url ~ ^/shop/' --config larder.toml
+  larder ban 'obj.status == 404 && obj.age > 1h' --admin unix:/run/larder-admin.sock
   larder vcl bans
 
-A ban on obj.* is worked off in the background; one on req.* when somebody asks.
+A ban on obj.* is worked off in the background; one on req.* when somebody asks, once for each response. obj.url and obj.host are those that a
+response was fetched for. `larder purge --ban` works it off at once, and says how many went. `larder vcl ban` is the same as `larder ban`.
 
 Exit codes: 0 done; 1 refused, or no larder answers; 2 wrong flags.";
 

@@ -166,6 +166,12 @@ mod process_checks;
 mod process_faults;
 #[path = "program/prometheus_tools.rs"]
 mod prometheus_tools;
+#[path = "program/purged_by_order.rs"]
+mod purged_by_order;
+#[path = "program/purged_while_asked.rs"]
+mod purged_while_asked;
+#[path = "program/purging_larder.rs"]
+mod purging_larder;
 #[path = "program/raw_client.rs"]
 mod raw_client;
 #[path = "program/reading_along.rs"]

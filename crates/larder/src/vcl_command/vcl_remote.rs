@@ -63,7 +63,7 @@ pub struct HealthFlags {
 
 #[derive(Clone, Debug, Args)]
 pub struct BanFlags {
-    /// FIELD OPERATOR VALUE [&& …]: fields req.url, req.http.NAME, obj.http.NAME, obj.status, obj.ttl, obj.age, …
+    /// FIELD OPERATOR VALUE [&& …]: fields obj.url, obj.host, obj.http.NAME, req.url, req.http.NAME, obj.status, obj.ttl, obj.age, …
     #[arg(required = true, value_name = "EXPRESSION")]
     pub words: Vec<String>,
 
@@ -171,6 +171,7 @@ pub fn bans(remote: &RemoteFlags) -> ExitCode {
         let row = |ban: &Value| {
             let age = std::time::Duration::from_millis(ban["age_ms"].as_u64().unwrap_or(0));
             let state = match (ban["done"] == true, ban["needs_request"] == true) {
+                (true, _) if ban["soft"] == true => "done, soft",
                 (true, _) => "done",
                 (false, true) => "on request",
                 (false, false) => "in force",

@@ -1,0 +1,237 @@
+//! larder before an origin whose pages say which version they are of, with an admin address that takes orders; and, if a test wants it, with a
+//! disk over which it can be started again.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::peer_process::{Running, wait_for};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const TOKEN: &str = "0123456789abcdef";
+
+/// Whose pages have the version of the moment as their body.
+pub struct VersionedOrigin {
+    pub address: SocketAddr,
+    pub version: Arc<AtomicU64>,
+    pub asked: Arc<AtomicU64>,
+    /// It answers with 503.
+    pub is_down: Arc<AtomicBool>,
+}
+
+impl VersionedOrigin {
+    pub fn start() -> VersionedOrigin {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let (version, asked, is_down) = (Arc::new(AtomicU64::new(1)), Arc::<AtomicU64>::default(), Arc::default());
+        let origin = VersionedOrigin { address, version, asked, is_down };
+        let (version, asked, is_down) = (origin.version.clone(), origin.asked.clone(), origin.is_down.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (version, asked, is_down) = (version.clone(), asked.clone(), is_down.clone());
+                std::thread::spawn(move || serve(stream, &version, &asked, &is_down));
+            }
+        });
+        origin
+    }
+
+    pub fn renew(&self) -> u64 {
+        self.version.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+/// What a path is answered with besides its version.
+fn fields_of(path: &str) -> &'static str {
+    match path {
+        "/tagged/1" => "Surrogate-Key: product-1 Menu\r\n",
+        "/tagged/2" => "Cache-Tag: Product-2,Menu\r\n",
+        "/grouped" => "Cache-Groups: \"news\"\r\n",
+        "/picture" => "Content-Type: image/png\r\n",
+        "/agents" => "Vary: X-Agent\r\n",
+        "/hammered" => "Surrogate-Key: hammer\r\nCache-Groups: \"hammer\"\r\n",
+        _ => "",
+    }
+}
+
+fn serve(mut stream: TcpStream, version: &AtomicU64, asked: &AtomicU64, is_down: &AtomicBool) {
+    let (mut received, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut part) {
+            Ok(0) | Err(_) => return,
+            Ok(n) => received.extend_from_slice(&part[..n]),
+        }
+        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&received[..end]).into_owned();
+            received.drain(..end + 4);
+            asked.fetch_add(1, Ordering::SeqCst);
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            let body = match path {
+                "/sitemap.xml" => {
+                    "<urlset><url><loc>http://HOST/warm/1</loc></url><url><loc>http://HOST/warm/2</loc></url></urlset>"
+                        .replace("HOST", host_of(&head))
+                }
+                _ => version.load(Ordering::SeqCst).to_string(),
+            };
+            let status = if is_down.load(Ordering::SeqCst) { "503 Down" } else { "200 OK" };
+            let lifetimes =
+                if path.starts_with("/soft") { "max-age=600, stale-while-revalidate=600" } else { "max-age=600" };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nCache-Control: {lifetimes}\r\n{}Content-Length: {}\r\n\r\n{body}",
+                fields_of(path),
+                body.len()
+            );
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn host_of(head: &str) -> &str {
+    head.lines().find_map(|line| line.strip_prefix("Host: ")).unwrap_or_default()
+}
+
+pub struct PurgingLarder {
+    pub origin: VersionedOrigin,
+    folder: PathBuf,
+    has_disk: bool,
+    pub address: SocketAddr,
+    pub admin: SocketAddr,
+    child: Option<Running>,
+}
+
+impl PurgingLarder {
+    pub fn start(name: &str, has_disk: bool) -> PurgingLarder {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("purging").join(name);
+        let _ = std::fs::remove_dir_all(&folder); // it may not be there
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        std::fs::write(folder.join("token"), TOKEN).unwrap();
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let origin = VersionedOrigin::start();
+        let mut larder = PurgingLarder { origin, folder, has_disk, address: nowhere, admin: nowhere, child: None };
+        larder.begin();
+        larder
+    }
+
+    /// A new process, at the same address from the second on.
+    pub fn begin(&mut self) {
+        let disk = match self.has_disk {
+            true => format!("[[disk]]\npath = \"{}\"\nsize = \"32MiB\"\n", self.folder.join("disk").display()),
+            false => String::new(),
+        };
+        let text = format!(
+            "[[listen]]\naddress = \"{}\"\n[admin]\naddress = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n\
+             [origin.app]\nurls = [\"http://{}\"]\n[[route]]\norigin = \"app\"\n{disk}",
+            self.address, self.origin.address
+        );
+        let (config, ports) = (self.folder.join("larder.toml"), self.folder.join("ports"));
+        std::fs::write(&config, text).unwrap();
+        let _ = std::fs::remove_file(&ports); // there is none before the first start
+        let errors = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("stderr")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+        command.args(["serve", "--workers", "2", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+        self.child = Some(Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap()));
+        let mut listed = String::new();
+        wait_for("larder names its ports", || {
+            listed = std::fs::read_to_string(&ports).unwrap_or_default();
+            listed.lines().any(|line| line.starts_with("admin "))
+        });
+        let address = |name: &str| {
+            listed.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).expect("it is listed")
+        };
+        (self.address, self.admin) = (address("listen "), address("admin "));
+    }
+
+    /// As a crash ends it.
+    pub fn crash(&mut self) {
+        drop(self.child.take());
+    }
+
+    /// As an operator ends it.
+    pub fn end(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let sent = Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        child.0.wait().expect("it ends");
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Status and body.
+    pub fn ask(&self, path: &str, lines: &[&str]) -> (u16, String) {
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let address = self.address;
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{lines}Connection: close\r\n\r\n");
+        parted(&exchange(address, &head))
+    }
+
+    /// The version that is served.
+    pub fn version_of(&self, path: &str) -> u64 {
+        let (status, body) = self.ask(path, &[]);
+        assert_eq!(status, 200, "{path}");
+        body.parse().unwrap_or_else(|_| panic!("{path}: {body}"))
+    }
+
+    pub fn is_stored(&self, path: &str) -> bool {
+        self.ask(path, &["Cache-Control: only-if-cached"]).0 == 200
+    }
+
+    /// An order at the admin address.
+    pub fn order(&self, line: &str, body: &str) -> (u16, Value) {
+        let fields = format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n");
+        let length = body.len();
+        let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n{body}");
+        let (status, body) = parted(&exchange(self.admin, &head));
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    /// A purge that is carried out.
+    #[track_caller]
+    pub fn purge(&self, order: &Value) -> Value {
+        let (status, answer) = self.order("POST /purge", &order.to_string());
+        assert_eq!(status, 200, "{order}: {answer}");
+        answer
+    }
+
+    pub fn command(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+        command.args(words).args(["--admin", &self.admin.to_string(), "--token-file"]).arg(self.folder.join("token"));
+        command.stdin(Stdio::null()).output().expect("larder can be started")
+    }
+
+    /// What it prints when all goes well.
+    #[track_caller]
+    pub fn said(&self, words: &[&str]) -> String {
+        let output = self.command(words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {errors}{}", String::from_utf8_lossy(&output.stdout));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+pub fn exchange(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn parted(answer: &str) -> (u16, String) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.unwrap_or_else(|| panic!("no status: {head}")), body.to_owned())
+}
