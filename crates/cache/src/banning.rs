@@ -17,7 +17,6 @@ use crate::directory::Shard;
 use crate::disk_ban;
 use crate::flight::{Flight, FlightHead};
 use crate::key::Key;
-use crate::limits::BAN_STRETCH_OBJECTS;
 use crate::moment::Now;
 use crate::object::Object;
 
@@ -60,16 +59,22 @@ impl Cache {
         let _ = self.issue_ban(test, now);
     }
 
-    /// The same, and works it off before it returns, on the calling thread, which others may go before at each `pause`. A ban that
-    /// needs a request waits for those who ask.
-    pub fn ban_at_once(&self, test: Arc<dyn BanTest>, now: Now, mut pause: impl FnMut()) -> BanOutcome {
+    /// The same, and tests all that is stored before it returns, on the calling thread; others may go first at each `pause`. A ban that
+    /// needs a request waits for those who ask. The lurker goes through once more, with nothing left to test.
+    pub fn ban_at_once(&self, test: Arc<dyn BanTest>, now: Now, pause: impl FnMut()) -> BanOutcome {
         let needs_request = test.needs_request();
         let ban = self.issue_ban(test, now);
-        // It leaves the list before it is done only where an equal one or too many others came.
-        while !needs_request && !ban.is_done() && !self.work_off_bans(BAN_STRETCH_OBJECTS).is_idle {
-            pause();
+        let (number, bans) = (ban.number(), self.bans.snapshot());
+        let test_one = |object: &Arc<Object>| {
+            if object.checked() < number {
+                self.try_stored(&bans, object, None);
+            }
+            true
+        };
+        if !needs_request {
+            self.look_through(test_one, pause);
         }
-        BanOutcome { number: ban.number(), matched: (!needs_request).then(|| ban.matched()) }
+        BanOutcome { number, matched: (!needs_request).then(|| ban.matched()) }
     }
 
     fn issue_ban(&self, test: Arc<dyn BanTest>, now: Now) -> Arc<Ban> {

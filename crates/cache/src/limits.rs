@@ -76,9 +76,6 @@ pub const BANS_MAX: usize = 4_096;
 #[cfg(feature = "shuttle")]
 pub const BANS_MAX: usize = 4;
 
-/// Objects that a ban which is worked off at once is tested against before others may go on.
-pub const BAN_STRETCH_OBJECTS: usize = 1_024;
-
 /// Objects that the lurker or the reaper looks at while it holds a shard: about so many.
 pub const WALK_OBJECTS_MAX: usize = 128;
 

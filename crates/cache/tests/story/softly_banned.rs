@@ -129,6 +129,11 @@ fn a_ban_is_worked_off_before_it_returns_and_counted() {
     let outcome = stage.cache.ban_at_once(Arc::new(Soft("tag red", Purge::Hard)), stage.now, || pauses += 1);
     assert_eq!((outcome.matched, stage.cache.stats().objects), (Some(1_000), 2_000));
     assert_eq!(outcome.number, stage.cache.sequence());
+    assert_eq!(
+        (stage.cache.work_off_bans(usize::MAX).tested, stage.cache.bans().len()),
+        (0, 0),
+        "nothing is left to do"
+    );
     assert!(pauses > 0);
     let outcome = stage.cache.ban_at_once(Arc::new(Soft("tag blue", Purge::SOFT)), stage.now, || ());
     assert_eq!((outcome.matched, stage.cache.stats().objects), (Some(2_000), 2_000));
