@@ -103,6 +103,36 @@ fn what_is_softly_purged_is_served_stale_and_fetched_again() {
     assert!(larder.version_of("/soft/2") > before);
 }
 
+/// By whatever its program finds a page: the URL that it was fetched for is known.
+#[test]
+fn a_program_with_a_hash_of_its_own_has_its_pages_purged_by_url_and_tag() {
+    let hash = "sub vcl_hash { hash_data(regsub(req.url, \"\\?.*\", \"\")); return (lookup); }";
+    let larder = PurgingLarder::under("program", hash);
+    let is_hit = |path: &str| {
+        let asked = larder.origin.asked();
+        larder.version_of(path);
+        larder.origin.asked() == asked
+    };
+    for order in [
+        json!({ "url": larder.url("/tagged/1?x=1") }),
+        json!({ "prefix": "/tagged/1" }),
+        json!({ "tags": ["product-1"] }),
+        json!({ "all": true }),
+    ] {
+        larder.version_of("/tagged/1?x=1");
+        assert!(is_hit("/tagged/1?y=2"), "{order}");
+        assert_eq!(larder.purge(&order)["dropped"], 1, "{order}");
+        assert!(!is_hit("/tagged/1?y=2"), "{order}");
+        larder.purge(&json!({ "all": true }));
+    }
+    larder.version_of("/a");
+    let now = larder.origin.renew();
+    assert!(
+        larder.said(&["refresh", "--prefix", "/a", "--rate", "100"]).ends_with("1 of 1 URL asked for, none failed\n")
+    );
+    wait_for("it is fetched again", || larder.version_of("/a") == now);
+}
+
 #[test]
 fn a_url_goes_with_all_its_variants() {
     let larder = PurgingLarder::start("variants", false);

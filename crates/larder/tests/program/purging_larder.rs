@@ -52,7 +52,7 @@ impl VersionedOrigin {
 
 /// What a path is answered with besides its version.
 fn fields_of(path: &str) -> &'static str {
-    match path {
+    match path.split('?').next().unwrap_or_default() {
         "/tagged/1" => "Surrogate-Key: product-1 Menu\r\n",
         "/tagged/2" => "Cache-Tag: Product-2,Menu\r\n",
         "/grouped" => "Cache-Groups: \"news\"\r\n",
@@ -105,6 +105,7 @@ pub struct PurgingLarder {
     pub origin: VersionedOrigin,
     folder: PathBuf,
     has_disk: bool,
+    vcl: Option<&'static str>,
     pub address: SocketAddr,
     pub admin: SocketAddr,
     child: Option<Running>,
@@ -112,13 +113,22 @@ pub struct PurgingLarder {
 
 impl PurgingLarder {
     pub fn start(name: &str, has_disk: bool) -> PurgingLarder {
+        PurgingLarder::start_with(name, has_disk, None)
+    }
+
+    /// Under a program, whose backend is the origin.
+    pub fn under(name: &str, vcl: &'static str) -> PurgingLarder {
+        PurgingLarder::start_with(name, false, Some(vcl))
+    }
+
+    fn start_with(name: &str, has_disk: bool, vcl: Option<&'static str>) -> PurgingLarder {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("purging").join(name);
         let _ = std::fs::remove_dir_all(&folder); // it may not be there
         std::fs::create_dir_all(&folder).expect("the folder can be made");
         std::fs::write(folder.join("token"), TOKEN).unwrap();
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let origin = VersionedOrigin::start();
-        let mut larder = PurgingLarder { origin, folder, has_disk, address: nowhere, admin: nowhere, child: None };
+        let mut larder = PurgingLarder { origin, folder, has_disk, vcl, address: nowhere, admin: nowhere, child: None };
         larder.begin();
         larder
     }
@@ -129,17 +139,31 @@ impl PurgingLarder {
             true => format!("[[disk]]\npath = \"{}\"\nsize = \"32MiB\"\n", self.folder.join("disk").display()),
             false => String::new(),
         };
+        let origin = match self.vcl {
+            None => format!("[origin.app]\nurls = [\"http://{}\"]\n[[route]]\norigin = \"app\"\n", self.origin.address),
+            Some(_) => String::new(),
+        };
         let text = format!(
             "[[listen]]\naddress = \"{}\"\n[admin]\naddress = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n\
-             [origin.app]\nurls = [\"http://{}\"]\n[[route]]\norigin = \"app\"\n{disk}",
-            self.address, self.origin.address
+             {origin}{disk}",
+            self.address
         );
+        if let Some(vcl) = self.vcl {
+            let SocketAddr::V4(origin) = self.origin.address else { panic!("it is at 127.0.0.1") };
+            let backend = format!("backend app {{ .host = \"{}\"; .port = \"{}\"; }}", origin.ip(), origin.port());
+            std::fs::write(self.folder.join("site.vcl"), format!("vcl 4.1;\n{backend}\n{vcl}\n")).unwrap();
+        }
         let (config, ports) = (self.folder.join("larder.toml"), self.folder.join("ports"));
         std::fs::write(&config, text).unwrap();
         let _ = std::fs::remove_file(&ports); // there is none before the first start
         let errors = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("stderr")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--workers", "2", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+        if self.vcl.is_some() {
+            command.args(["serve", "--vcl"]).arg(self.folder.join("site.vcl"));
+        } else {
+            command.arg("serve");
+        }
+        command.args(["--workers", "2", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
         self.child = Some(Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap()));
         let mut listed = String::new();
         wait_for("larder names its ports", || {

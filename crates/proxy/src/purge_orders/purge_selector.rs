@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use cache::{Key, Now};
-use message::{Authority, Request, Scheme};
+use message::{Authority, Request, Scheme, TargetForm};
 use wire::read_request;
 
 use crate::asker::Asker;
@@ -77,7 +77,7 @@ impl PurgeSelector {
             PurgeSelector::Tags(tags) => {
                 Ok(Meant::Tagged(tags.iter().flat_map(|t| response_tags::keys_of(cache, t)).collect()))
             }
-            PurgeSelector::Group { name, head, scheme } => with_request(shared, head, *scheme, |_, request| {
+            PurgeSelector::Group { name, head, scheme } => with_request(shared, head, *scheme, |_, [request, _]| {
                 let keys = by_each_scheme(request.clone()).map(|request| cache_groups::key(cache, &request, name));
                 Ok(Meant::Grouped(keys.into()))
             }),
@@ -88,25 +88,25 @@ impl PurgeSelector {
 
 /// By the steps of a request for it. Where a program says by what its pages are found, they are found by their URL.
 fn of_url(shared: &Arc<Shared>, head: &[u8], scheme: Scheme, now: Now) -> Result<Meant, String> {
-    with_request(shared, head, scheme, |is_program_s, request| {
+    with_request(shared, head, scheme, |is_program_s, [request, as_proxy]| {
         if is_program_s {
             let text = format!("obj.full_url == {}", full_url(&request));
             return Ok(Meant::Banned(ProgramBan::parse(text.as_bytes())?.issued_at(now)));
         }
         let mut keys = Vec::new();
-        for request in by_each_scheme(request) {
+        for request in by_each_scheme(request).into_iter().chain(by_each_scheme(as_proxy)) {
             policy::invalidate(shared, &request, |key| keys.push(key));
         }
         Ok(Meant::Keys(keys))
     })
 }
 
-/// The request as its route leaves it, and whether a program decides about it.
+/// The request as its route leaves it, the same as a proxy is asked, and whether a program decides about the first.
 fn with_request<T>(
     shared: &Arc<Shared>,
     head: &[u8],
     scheme: Scheme,
-    then: impl FnOnce(bool, Request<'_>) -> Result<T, String>,
+    then: impl FnOnce(bool, [Request<'_>; 2]) -> Result<T, String>,
 ) -> Result<T, String> {
     let core = Core::that_only_looks(Arc::clone(shared), Clock::read());
     let site = core.site();
@@ -117,13 +117,15 @@ fn with_request<T>(
     let asker = Asker { peer, mode: ListenMode::Accelerate, tls: None };
     let fields_at_origin = receive::fields_at_origin(&site, &asker, &received.request);
     receive::at_origin(&mut received.request, fields_at_origin.as_ref());
+    // A proxy's pages lie under keys of their own, and no route is asked about them.
+    let as_proxy = Request { form: TargetForm::Absolute, ..received.request.clone() };
     let mut room = core.room_to_rewrite();
     let (_, _, ruling) = ruled(&core, &site, &asker, (&mut received, Moment::now()), &mut room);
     if let Some(rewritten) = room.rewritten() {
         rewritten.put_into(&mut received.request);
     }
     let is_program_s = site.program.is_some() && is_program_s(&site, &ruling);
-    then(is_program_s, received.request.clone())
+    then(is_program_s, [received.request.clone(), as_proxy])
 }
 
 /// Host, port if it is none that goes without saying, path and query, as bans see them.
