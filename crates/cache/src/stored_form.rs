@@ -177,7 +177,7 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
         _ => None,
     };
     let url = match older {
-        None => Some(Box::from(from.text()??)).filter(|url: &Box<[u8]>| !url.is_empty()),
+        None => Some(from.text()??).filter(|url| !url.is_empty()).map(Box::from),
         Some(_) => None,
     };
     let is_whole = from.0.is_empty() && (100..1_000).contains(&status.0);

@@ -163,7 +163,7 @@ fn a_look_through_the_store_sees_everything_once_and_may_end_early() {
         || (),
     );
     assert_eq!(looks, 3);
-    let under: Vec<_> = stage.cache.stored_under(stage.key("/7")).iter().map(|object| body_of(object)).collect();
+    let under: Vec<_> = stage.cache.stored_under(stage.key("/7")).iter().map(body_of).collect();
     assert_eq!((under, stage.cache.stored_under(stage.key("/none")).len()), (vec![b"/7".to_vec()], 0));
 }
 

@@ -69,7 +69,7 @@ fn it_is_told_which_tags_there_are_and_what_carries_them() {
     assert_eq!((uses.len(), of("product"), of("all"), of("nobody's")), (3, Some((1, 1)), Some((3, 3)), None));
     let bodies = |names: &[&str]| {
         let tags: Vec<Key> = names.iter().map(|name| tag(&stage, name)).collect();
-        let mut bodies: Vec<_> = stage.cache.tagged(&tags).iter().map(|object| body_of(object)).collect();
+        let mut bodies: Vec<_> = stage.cache.tagged(&tags).iter().map(body_of).collect();
         bodies.sort_unstable();
         bodies
     };
