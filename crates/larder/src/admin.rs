@@ -8,9 +8,12 @@
 //! request would come to in `explain_request`.
 
 mod admin_request;
+mod admin_rights;
+mod dashboard_files;
 mod event_stream;
 pub mod exchange_figures;
 mod explain_request;
+pub mod history;
 mod invalidation_requests;
 #[cfg(test)]
 mod metric_askers;
@@ -51,7 +54,9 @@ use crate::acme_board::AcmeBoard;
 use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::say::say;
-use admin_request::{Answer, Door, Read, answer};
+use admin_request::{Answer, Read, answer};
+use admin_rights::Door;
+use history::{AnnotationKind, History};
 use observation::{Circumstances, Observation};
 pub use refresher::Refresher;
 
@@ -76,6 +81,8 @@ pub struct Admin {
     pub acme: Arc<AcmeBoard>,
     /// What is being fetched again.
     pub refresher: Arc<Refresher>,
+    /// What the dashboard draws.
+    pub history: Arc<History>,
 }
 
 /// Who may do what.
@@ -225,13 +232,31 @@ where
             let vcl_path = admin.rights.lock().vcl_path.clone();
             let proxy = admin.proxy.clone();
             // A program is checked and its names are looked up: others are answered meanwhile.
+            let annotation = request.annotation();
             let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
-            act.await.map_err(io::Error::other)?.into_answer(body.head_only)
+            let reply = act.await.map_err(io::Error::other)?;
+            admin.annotate(annotation, reply.status);
+            reply.into_answer(body.head_only)
+        }
+        Answer::Origin { request, head_only } => {
+            let annotation = request.annotation();
+            let reply = request.act(&admin.proxy);
+            admin.annotate(annotation, reply.status);
+            reply.into_answer(head_only)
+        }
+        Answer::History { request, head_only } => {
+            let history = Arc::clone(&admin.history);
+            let act = tokio::task::spawn_blocking(move || request.act(&history));
+            act.await.map_err(io::Error::other)?.into_answer(head_only)
         }
         Answer::Invalidation { request, body } => {
-            request.act(&admin.proxy, &admin.refresher, sent).await.into_answer(body.head_only)
+            let asked = request.clone();
+            let reply = request.act(&admin.proxy, &admin.refresher, sent).await;
+            if let Some((kind, text)) = asked.annotation(&reply) {
+                admin.history.annotate(kind, &text);
+            }
+            reply.into_answer(body.head_only)
         }
-        Answer::Origin { request, head_only } => request.act(&admin.proxy).into_answer(head_only),
         Answer::Explain { request, head_only } => {
             let proxy = admin.proxy.clone();
             let act = tokio::task::spawn_blocking(move || request.act(&proxy));
@@ -295,6 +320,13 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8]) 
 }
 
 impl Admin {
+    /// An operator's order that was carried out is seen in the history.
+    fn annotate(&self, annotation: Option<(AnnotationKind, String)>, status: u16) {
+        if let (Some((kind, text)), 200) = (annotation, status) {
+            self.history.annotate(kind, &text);
+        }
+    }
+
     pub fn observe(&self) -> Observation {
         let circumstances = Circumstances {
             server_name: self.rights.lock().server_name.clone(),

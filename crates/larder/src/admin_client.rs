@@ -17,7 +17,7 @@ use crate::addresses::{AdminAddress, parse_listen, show_listen};
 use crate::bounded_file;
 use crate::config;
 use crate::limits::{self, ADMIN_ANSWER_BYTES_MAX, ADMIN_HEAD_BYTES_MAX, ADMIN_PATIENCE, ADMIN_TIMEOUT};
-use crate::plan::{ADMIN_DEFAULT, AdminPlan};
+use crate::plan::{ADMIN_DEFAULT, AdminPlan, HistoryPlace};
 use crate::say::say;
 
 /// Which larder is meant.
@@ -281,6 +281,7 @@ fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
             asked_for: false,
             token: None,
             token_file: None,
+            history: HistoryPlace::Off,
         },
         Some(path) => config::load(path).map_err(|error| error.show(false))?.admin,
     };

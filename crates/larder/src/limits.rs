@@ -72,6 +72,19 @@ pub const ADMIN_EVENTS_PER_SECOND: u32 = 1_000;
 pub const ADMIN_EVENTS_PER_SECOND_MAX: u32 = 1_000_000;
 /// While nothing happens, who reads along hears of us so often.
 pub const ADMIN_QUIET_MAX: Duration = Duration::from_secs(10);
+/// The history of the dashboard: an hour by the second, a day by the minute.
+pub const HISTORY_SECONDS_KEPT: usize = 3_600;
+pub const HISTORY_MINUTES_KEPT: usize = 1_440;
+/// Annotations in it, and the text of one. What happens again so many seconds later at most is the same one, and counts.
+pub const ANNOTATIONS_MAX: usize = 512;
+pub const ANNOTATION_BYTES_MAX: usize = 120;
+pub const ANNOTATION_JOINED_S: u64 = 10;
+/// Addresses of origins that are told to be out or back in one second.
+pub const HISTORY_TURNS_TOLD_MAX: usize = 8;
+/// Rows in one answer: some 100 KB, which a slow line takes within the time that an answer has.
+pub const HISTORY_ROWS_TOLD_MAX: usize = 720;
+/// So often it is written into its file: a process that is killed loses as much.
+pub const HISTORY_SAVED_EVERY_S: u64 = 10;
 /// One event as `larder log` reads it, and how long it waits before it looks for a larder that is gone.
 pub const EVENT_LINE_BYTES_MAX: usize = 256 << 10;
 pub const LOG_RETRY_PAUSE: Duration = Duration::from_millis(500);

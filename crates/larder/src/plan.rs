@@ -61,6 +61,18 @@ pub struct AdminPlan {
     pub token: Option<String>,
     /// Where that is read from.
     pub token_file: Option<PathBuf>,
+    pub history: HistoryPlace,
+}
+
+/// Where the dashboard's history is kept over a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HistoryPlace {
+    /// Beside the first disk, if there is one.
+    #[default]
+    BesideDisk,
+    At(PathBuf),
+    /// In memory alone.
+    Off,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +130,7 @@ impl Default for Plan {
                 asked_for: false,
                 token: None,
                 token_file: None,
+                history: HistoryPlace::default(),
             },
             log: None,
             disks: Vec::new(),
@@ -136,6 +149,23 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// The file of the dashboard's history, if it has one.
+    pub fn history_file(&self) -> Option<PathBuf> {
+        match &self.admin.history {
+            HistoryPlace::Off => None,
+            HistoryPlace::At(path) => Some(path.clone()),
+            HistoryPlace::BesideDisk => {
+                let disk = &self.disks.first()?.path;
+                if disk.is_dir() {
+                    return Some(disk.join("larder.history"));
+                }
+                let mut beside = disk.clone().into_os_string();
+                beside.push(".history");
+                Some(beside.into())
+            }
+        }
+    }
+
     /// Everything goes to one origin: what `--origin` asks for.
     pub fn accelerate(&mut self, urls: Vec<OriginUrl>) {
         self.settings.origins = vec![origin_with_defaults("origin".to_owned(), urls)];

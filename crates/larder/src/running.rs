@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
+use crate::admin::history::{AnnotationKind, HistorySampler};
 use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
 use crate::core_dumps;
 use crate::edge_report;
@@ -49,6 +50,8 @@ pub struct Running {
     expiry: ExpiryWatch,
     /// Who orders certificates, once there were any to order.
     acme: Option<AcmeService>,
+    /// Who keeps the dashboard's history, where there is an admin address.
+    history: Option<HistorySampler>,
     _admin_path: SocketPath,
 }
 
@@ -102,7 +105,12 @@ impl Running {
             rights: Mutex::new(rights(&plan)),
             acme: Arc::default(),
             refresher: Arc::default(),
+            history: Arc::default(),
         });
+        let history = match admin_socket {
+            Some(_) => Some(keep_history(&plan, &admin)?),
+            None => None,
+        };
         let admin_address = admin_socket.as_ref().map(|socket| socket.address().clone());
         if let Some(socket) = admin_socket {
             let failed =
@@ -126,6 +134,7 @@ impl Running {
             watched_tls,
             expiry: ExpiryWatch::default(),
             acme: None,
+            history,
             _admin_path: admin_path,
         };
         running.order_certificates()?;
@@ -178,6 +187,9 @@ impl Running {
         if of_disks(&plan) != of_disks(&self.plan) {
             say!("warning: [[disk]] and [store] change with a restart; those of the start stay");
         }
+        if plan.admin.history != self.plan.admin.history {
+            say!("warning: [admin] history changes with a restart; the old one stays");
+        }
         if plan.admin.address != self.plan.admin.address {
             say!("warning: [admin] address changes with a restart; the old one stays");
         }
@@ -187,11 +199,13 @@ impl Running {
         // What only a restart changes is what the next reload compares with.
         plan.workers = Some(self.plan.workers_count());
         plan.admin.address = self.plan.admin.address.clone();
+        plan.admin.history = self.plan.admin.history.clone();
         plan.disks.clone_from(&self.plan.disks);
         plan.disk_admission = self.plan.disk_admission;
         plan.disk_leases_from = self.plan.disk_leases_from;
         self.watched_tls = watched(&plan);
         self.plan = plan;
+        self.admin.history.annotate(AnnotationKind::Reload, "configuration");
         self.order_certificates()
     }
 
@@ -282,6 +296,7 @@ impl Running {
     /// After the workers: the last lines of the log.
     pub fn finish(&self) {
         edge_report::leave(&self.proxy, self.admin.started);
+        self.history.iter().for_each(HistorySampler::finish);
         if let Some(log) = &self.log {
             log.finish(limits::LOG_FLUSH_TIMEOUT);
         }
@@ -329,6 +344,14 @@ fn rights(plan: &Plan) -> Rights {
 fn start_log(target: Option<&LogTarget>) -> Result<Arc<LogWriter>, String> {
     let started = LogWriter::start(target, limits::LOG_QUEUE_BYTES_MAX);
     started.map(|(log, _thread)| log).map_err(|e| format!("cannot open the access log (--log, [log] path): {e}"))
+}
+
+fn keep_history(plan: &Plan, admin: &Admin) -> Result<HistorySampler, String> {
+    let file = plan.history_file();
+    let started = HistorySampler::start(admin.proxy.clone(), Arc::clone(&admin.history), file.as_deref());
+    started.map_err(|e| {
+        format!("cannot start the thread that keeps the dashboard's history: {e} (--admin off does without)")
+    })
 }
 
 fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {

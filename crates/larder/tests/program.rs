@@ -48,6 +48,10 @@ mod config_schema;
 mod configured_larder;
 #[path = "program/counted_responses.rs"]
 mod counted_responses;
+#[path = "program/dashboard_history.rs"]
+mod dashboard_history;
+#[path = "program/dashboard_in_browser.rs"]
+mod dashboard_in_browser;
 #[path = "program/dictionaries_by_curl.rs"]
 mod dictionaries_by_curl;
 #[path = "program/documented_examples.rs"]

@@ -2,27 +2,20 @@
 //!
 //! A function of bytes; the socket is the caller's.
 
-use std::net::{IpAddr, SocketAddr};
-
-use message::{FieldName, FieldsView, Method, Request, Scheme, Status};
+use message::{Method, Request, Scheme, Status};
 use wire::limits::HeadLimits;
 use wire::{Persistence, ReceivedRequest, RequestBody, read_request, whole_answer};
 
+use super::admin_rights::{Door, host_fits, may_change};
+use super::dashboard_files::{self, DashboardFile};
 use super::event_stream::EventsWanted;
 use super::explain_request::ExplainRequest;
+use super::history::HistoryRequest;
 use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
 use super::{Rights, is_loopback, metrics_text, status_json};
-
-/// Where a request came in.
-#[derive(Clone, Copy, Debug)]
-pub enum Door {
-    Tcp(SocketAddr),
-    /// Only its owner can open it (mode 0600).
-    Unix,
-}
 
 /// How far reading came.
 pub enum Read {
@@ -65,6 +58,11 @@ pub enum Answer {
         request: InvalidationRequest,
         body: Body,
     },
+    /// What is drawn of the last hour, or day.
+    History {
+        request: HistoryRequest,
+        head_only: bool,
+    },
     /// Goes on as long as both want.
     Events(EventsWanted),
     Json {
@@ -87,7 +85,8 @@ pub struct Body {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
-    Dashboard,
+    /// A file of the dashboard.
+    Dashboard(&'static DashboardFile),
     Metrics,
     Status,
     /// What is inside.
@@ -153,9 +152,14 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match HistoryRequest::of(request) {
+        Ok(request) => return Answer::History { request, head_only },
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     let reads = matches!(request.method, Method::Get | Method::Head);
     let page = match request.path {
-        b"/" => Page::Dashboard,
+        path if let Some(file) = dashboard_files::at(path) => Page::Dashboard(file),
         b"/metrics" => Page::Metrics,
         b"/status" => Page::Status,
         b"/debug" => Page::Debug,
@@ -166,7 +170,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /warm and /tags",
+                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /warm and /tags",
             );
         }
     };
@@ -265,46 +269,13 @@ fn advance(request: &Request<'_>, door: Door, rights: &Rights) -> Answer {
 /// A hundred years: more would run into the end of dates.
 const ADVANCE_MS_MAX: u64 = 100 * 366 * 86_400_000;
 
-/// The UNIX socket's owner, and the bearer of the token.
-fn may_change(fields: &FieldsView<'_>, door: Door, rights: &Rights) -> bool {
-    let given = fields.get(FieldName::Authorization).and_then(|value| {
-        // RFC 9110 §11.1: the scheme is a word without case.
-        let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
-        scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
-    });
-    let has_token = matches!((given, &rights.token), (Some(given), Some(token)) if same(given, token.as_bytes()));
-    match door {
-        Door::Unix => true,
-        Door::Tcp(_) => has_token,
-    }
-}
-
-/// Takes as long for a near miss as for a far one.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (x, y)| differs | (x ^ y)) == 0
-}
-
-/// On loopback only names and addresses of loopback: a foreign name there is a web page that rebinds its own.
-fn host_fits(host: &[u8], door: Door) -> bool {
-    let Door::Tcp(local) = door else { return true };
-    if !is_loopback(&local) {
-        return true;
-    }
-    let Ok(host) = std::str::from_utf8(host) else { return false };
-    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-    match bare.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    }
-}
-
 impl Answer {
     /// The whole answer. The figures are gathered only when somebody may see them.
     pub fn bytes(self, observe: impl FnOnce() -> Observation, advance_clock: impl FnOnce(u64)) -> Vec<u8> {
         const TEXT: &str = "text/plain; charset=utf-8";
         let (status, content_type, body, head_only) = match self {
-            Answer::Page { page: Page::Dashboard, head_only } => {
-                (200, "text/html; charset=utf-8", include_str!("dashboard.html").to_owned(), head_only)
+            Answer::Page { page: Page::Dashboard(file), head_only } => {
+                (200, file.content_type, file.text.to_owned(), head_only)
             }
             Answer::Page { page: Page::Metrics, head_only } => {
                 (200, metrics_text::CONTENT_TYPE, metrics_text::metrics(&observe()), head_only)
@@ -325,6 +296,7 @@ impl Answer {
             | Answer::Vcl { .. }
             | Answer::Origin { .. }
             | Answer::Explain { .. }
+            | Answer::History { .. }
             | Answer::Events(_) => {
                 unreachable!("it is done before it is answered")
             }
@@ -334,6 +306,8 @@ impl Answer {
             ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
             ("Content-Security-Policy", SECURITY_POLICY),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Referrer-Policy", "no-referrer"),
         ];
         if status == 405 {
             fields.push(("Allow", "GET, HEAD, POST, PUT, DELETE"));
@@ -348,9 +322,11 @@ impl VclReply {
     }
 }
 
-/// The dashboard is one file; it may ask its own address and nobody else, and stand in no frame.
-const SECURITY_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
-                               script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'";
+/// The dashboard takes scripts and styles from files of this address alone, asks nobody else, stands in no frame, sends no form, and makes no
+/// markup of texts.
+const SECURITY_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'self'; script-src 'self'; img-src data:; \
+                               frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+                               require-trusted-types-for 'script'; trusted-types 'none'";
 
 #[cfg(test)]
 mod tests {
@@ -381,7 +357,13 @@ mod tests {
 
     #[test]
     fn pages_are_read_and_nothing_else() {
-        check("GET /", "localhost:9180", tcp(LOOPBACK), Ok(Page::Dashboard));
+        let file = |path: &str| Ok(Page::Dashboard(dashboard_files::at(path.as_bytes()).unwrap()));
+        check("GET /", "localhost:9180", tcp(LOOPBACK), file("/"));
+        check("GET /dashboard/main.js?x", "localhost:9180", tcp(LOOPBACK), file("/dashboard/main.js"));
+        check("GET /dashboard/", "localhost", tcp(LOOPBACK), Err(404));
+        check("GET /dashboard/../main.js", "localhost", tcp(LOOPBACK), Err(404));
+        check("POST /dashboard/main.js", "localhost", tcp(LOOPBACK), Err(405));
+        check("GET /dashboard/main.js", "evil.test", tcp(LOOPBACK), Err(403));
         check("GET /status", "127.0.0.1", tcp(LOOPBACK), Ok(Page::Status));
         check("HEAD /metrics?x", "[::1]:1", tcp(LOOPBACK), Ok(Page::Metrics));
         check("GET /debug", "localhost", tcp(LOOPBACK), Ok(Page::Debug));
@@ -398,6 +380,55 @@ mod tests {
         check("GET /status", "evil.test", tcp("[::1]:9180"), Err(403));
         check("GET /status", "edge.test", tcp("192.0.2.1:9180"), Ok(Page::Status));
         check("GET /status", "anything", Door::Unix, Ok(Page::Status));
+        check("GET /status", "127.0.0.1:9180", Door::Unix, Ok(Page::Status));
+        check("GET /status", "192.0.2.1", Door::Unix, Ok(Page::Status));
+        // A UNIX socket that is carried to a port is as near to a browser as loopback is.
+        check("GET /status", "evil.test:9180", Door::Unix, Err(403));
+        check("GET /status", "localhost.evil.test", Door::Unix, Err(403));
+    }
+
+    #[test]
+    fn a_page_of_another_site_has_no_rights_of_the_socket() {
+        let rights = Rights { token: Some("0123456789abcdef".to_owned()), ..Rights::default() };
+        let asked = |fields: &str, host: &str| {
+            let head = format!("POST /origins/shop?set=down HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n");
+            match ask(&head, Door::Unix, &rights) {
+                Answer::Origin { .. } => 200,
+                Answer::Refusal { status, .. } => status,
+                other => panic!("{head}: {other:?}"),
+            }
+        };
+        let here = "localhost:9180";
+        assert_eq!(asked("", here), 200);
+        assert_eq!(asked("Origin: http://localhost:9180\r\nSec-Fetch-Site: same-origin\r\n", here), 200);
+        assert_eq!(asked("Origin: https://LOCALHOST:9180\r\n", here), 200);
+        for strange in [
+            "Origin: http://evil.test",
+            "Origin: null",
+            "Origin: http://localhost:9181",
+            "Origin: http://localhost",
+            "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-site",
+            "Origin: http://localhost:9180\r\nSec-Fetch-Site: cross-site",
+            "Origin: http://localhost:9180\r\nOrigin: http://evil.test",
+        ] {
+            assert_eq!(asked(&format!("{strange}\r\n"), here), 403, "{strange}");
+        }
+        // Who has the token may, from wherever.
+        assert_eq!(asked("Origin: http://evil.test\r\nAuthorization: Bearer 0123456789abcdef\r\n", here), 200);
+    }
+
+    #[test]
+    fn the_history_is_read_by_all() {
+        let asked =
+            |line: &str| ask(&format!("{line} HTTP/1.1\r\nHost: localhost\r\n\r\n"), tcp(LOOPBACK), &Rights::default());
+        assert!(matches!(asked("GET /history?step=60"), Answer::History { head_only: false, .. }));
+        assert!(matches!(asked("POST /history"), Answer::Refusal { status: 405, .. }));
+    }
+
+    #[test]
+    fn the_policy_lets_no_script_stand_in_the_page() {
+        assert!(!SECURITY_POLICY.contains("unsafe") && SECURITY_POLICY.starts_with("default-src 'none'"));
     }
 
     #[test]
@@ -551,6 +582,6 @@ mod tests {
         assert!(fields.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "{fields}");
         assert!(fields.contains(&format!("\r\nContent-Length: {}\r\n", body.len())));
         assert_eq!(String::from_utf8(head).unwrap(), format!("{fields}\r\n\r\n"));
-        assert!(page(Page::Dashboard, false).ends_with(b"</html>\n"));
+        assert!(page(Page::Dashboard(dashboard_files::at(b"/").unwrap()), false).ends_with(b"</html>\n"));
     }
 }

@@ -135,6 +135,12 @@ impl Latencies {
         Latencies { buckets: [0; HISTOGRAM_BUCKETS], sum_micros: 0 }
     }
 
+    /// Of all answers of these classes so far, to the last byte.
+    pub fn of_classes(cores: &[Arc<CoreCounters>], classes: &[CacheVerdict]) -> Latencies {
+        let pairs = cores.iter().flat_map(|core| classes.iter().map(move |class| (core, *class)));
+        Latencies::of(pairs.flat_map(|(core, class)| core.exchanges.times(class, ExchangeTime::Whole)))
+    }
+
     fn of<'a>(cores: impl Iterator<Item = &'a Histogram>) -> Latencies {
         let mut all = Latencies::none();
         for core in cores {

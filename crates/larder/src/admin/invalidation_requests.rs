@@ -10,6 +10,7 @@ use message::{FieldName, Method, Request};
 use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, StoredSample, TagCount};
 use serde_json::{Value, json};
 
+use super::history::AnnotationKind;
 use super::purge_body::{self, RefreshOrder, ToFetch};
 use super::refresher::{Refresher, Run};
 use super::vcl_requests::{NotVcl, VclReply, query_value};
@@ -76,6 +77,21 @@ impl InvalidationRequest {
         let given = request.fields.get(FieldName::ContentType).unwrap_or_default();
         let essence = given.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         self.body_bytes_max().is_none() || essence.eq_ignore_ascii_case(b"application/json")
+    }
+
+    /// What the history says of it once it is done. What was only tried is nothing.
+    pub fn annotation(&self, reply: &VclReply) -> Option<(AnnotationKind, String)> {
+        match (self, reply.status) {
+            (InvalidationRequest::Purge, 200 | 503) => {
+                let told: Value = serde_json::from_str(&reply.body).ok()?;
+                let selector = told["selector"].as_str()?;
+                let soft = if told["soft"] == true { ", softly" } else { "" };
+                (told["dry_run"] == false).then(|| (AnnotationKind::Purge, format!("by {selector}{soft}")))
+            }
+            (InvalidationRequest::Refresh, 202) => Some((AnnotationKind::Order, "refresh".to_owned())),
+            (InvalidationRequest::Warm, 202) => Some((AnnotationKind::Order, "warm-up".to_owned())),
+            _ => None,
+        }
     }
 
     pub async fn act(self, proxy: &Proxy, refresher: &Arc<Refresher>, body: Vec<u8>) -> VclReply {
@@ -250,6 +266,23 @@ mod tests {
         let wanted = InvalidationRequest::of(&received.request);
         let fits = wanted.as_ref().is_ok_and(|wanted| wanted.takes_type_of(&received.request));
         (wanted, fits)
+    }
+
+    #[test]
+    fn what_was_done_is_annotated_and_what_was_tried_is_not() {
+        let of = |request: InvalidationRequest, status, body: &str| {
+            let told = request.annotation(&VclReply { status, body: body.to_owned() });
+            told.map(|(kind, text)| format!("{} {text}", kind.word()))
+        };
+        let purged = |soft, dry| format!(r#"{{"selector":"prefix","soft":{soft},"dry_run":{dry},"matched":12}}"#);
+        let expect = |text: &str| Some(text.to_owned());
+        assert_eq!(of(InvalidationRequest::Purge, 200, &purged(false, false)), expect("purge by prefix"));
+        assert_eq!(of(InvalidationRequest::Purge, 503, &purged(true, false)), expect("purge by prefix, softly"));
+        assert_eq!(of(InvalidationRequest::Purge, 200, &purged(false, true)), None);
+        assert_eq!(of(InvalidationRequest::Purge, 422, r#"{"error":"no"}"#), None);
+        assert_eq!(of(InvalidationRequest::Refresh, 202, "{}"), expect("order refresh"));
+        assert_eq!(of(InvalidationRequest::Refresh, 409, "{}"), None);
+        assert_eq!(of(InvalidationRequest::Progress, 200, "{}"), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use proxy::origin::{AddressChange, AddressOrder, UnknownOrigin, WeightOrder};
 use proxy::{OriginStatus, Proxy};
 use serde_json::{Value, json};
 
+use super::history::AnnotationKind;
 use super::vcl_requests::{NotVcl, VclReply, probe_json, query_value};
 use crate::limits::ORIGIN_WEIGHT_MAX;
 
@@ -39,6 +40,19 @@ impl OriginRequest {
     /// Anybody who reaches the address may look.
     pub fn changes(&self) -> bool {
         !matches!(self, OriginRequest::List)
+    }
+
+    /// What the history says of it once it is done.
+    pub fn annotation(&self) -> Option<(AnnotationKind, String)> {
+        let OriginRequest::Change { origin, address, change } = self else { return None };
+        let order = change.order.map(|order| order.word().to_owned());
+        let weight = change.weight.map(|weight| match weight {
+            WeightOrder::Auto => "weight auto".to_owned(),
+            WeightOrder::Set(weight) => format!("weight {weight}"),
+        });
+        let words: Vec<String> = order.into_iter().chain(weight).collect();
+        let whom = address.iter().fold(origin.clone(), |whom, address| format!("{whom} {address}"));
+        Some((AnnotationKind::Order, format!("{whom}: {}", words.join(", "))))
     }
 
     pub fn act(self, proxy: &Proxy) -> VclReply {

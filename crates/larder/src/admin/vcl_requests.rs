@@ -8,6 +8,7 @@ use message::{Method, Request};
 use proxy::{BackendStatus, BanStatus, HealthOrder, ProbeStatus, Proxy, VclError, VclStatus};
 use serde_json::{Value, json};
 
+use super::history::AnnotationKind;
 use crate::vcl_loading::{self, Ready};
 
 /// What is asked for.
@@ -91,6 +92,16 @@ impl VclRequest {
     /// Anybody who reaches the address may look.
     pub fn changes(&self) -> bool {
         !matches!(self, VclRequest::List | VclRequest::Backends | VclRequest::Bans)
+    }
+
+    /// What the history says of it once it is done.
+    pub fn annotation(&self) -> Option<(AnnotationKind, String)> {
+        match self {
+            VclRequest::Use { name } => Some((AnnotationKind::Reload, format!("VCL {name}"))),
+            VclRequest::Ban => Some((AnnotationKind::Purge, "by ban".to_owned())),
+            VclRequest::Health { backend, .. } => Some((AnnotationKind::Order, format!("backend {backend}"))),
+            _ => None,
+        }
     }
 
     pub fn takes_body(&self) -> bool {

@@ -6,7 +6,7 @@ use super::sections::address_text;
 use crate::addresses::parse_admin;
 use crate::bounded_file;
 use crate::limits::TOKEN_FILE_BYTES_MAX;
-use crate::plan::{AdminPlan, Plan};
+use crate::plan::{AdminPlan, HistoryPlace, Plan};
 
 const TOKEN_FORM: &str = "at least 16 printable characters without spaces";
 
@@ -26,6 +26,10 @@ pub fn read(mut section: Section<'_>, plan: &mut Plan) {
     }
     plan.admin.token = section.read("token", |node| parsed(node, "token", TOKEN_FORM, token));
     plan.admin.token_file = section.read("token_file", |node| parsed(node, "file", "a path", path));
+    let history = section.read("history", |node| parsed(node, "history", "a path, or \"off\"", path));
+    if let Some(file) = history {
+        plan.admin.history = if file.as_os_str() == "off" { HistoryPlace::Off } else { HistoryPlace::At(file) };
+    }
     if plan.admin.token.is_some() && plan.admin.token_file.is_some() {
         let complaint = Complaint::new(section.span(), "there is a token and a file with one", "which of them counts?");
         section.complaints().add(complaint.suggest("leave token out: whoever reads this file reads it"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use proxy::settings::{ListenAddress, Login, MemcachedAddress, OriginUrl};
 
 use crate::addresses::AdminAddress;
-use crate::plan::{LogTarget, Plan};
+use crate::plan::{HistoryPlace, LogTarget, Plan};
 
 /// Makes every path of a plan what it is beside a config in this folder.
 pub fn apply(plan: &mut Plan, folder: &Path) {
@@ -16,6 +16,9 @@ pub fn apply(plan: &mut Plan, folder: &Path) {
     plan.vcl_file.iter_mut().chain(&mut plan.vcl_path).for_each(beside);
     plan.disks.iter_mut().for_each(|disk| beside(&mut disk.path));
     plan.admin.token_file.iter_mut().for_each(beside);
+    if let HistoryPlace::At(file) = &mut plan.admin.history {
+        beside(file);
+    }
     if let Some(LogTarget::File(file)) = &mut plan.log {
         beside(file);
     }

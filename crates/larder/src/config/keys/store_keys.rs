@@ -98,6 +98,14 @@ pub const ADMIN: &[KeyDefinition] = &[
         .example("\"/etc/larder/admin.token\""),
     key(
         V0_1,
+        "history",
+        Text("a path, or \"off\""),
+        "The file of some 2 MB that keeps the dashboard's last day over a restart; \"off\" keeps it in memory alone. docs/dashboard.md",
+    )
+    .without("beside the first [[disk]]: PATH.history, or larder.history in its directory; without a disk, in memory alone")
+    .example("\"/var/lib/larder/history\""),
+    key(
+        V0_1,
         "details_to",
         List(&NETWORK),
         "Clients of the site that are told in an error what failed, where, and which setting changes it. All others are told a number, \
