@@ -43,7 +43,7 @@ async function goTo(page, name) {
 
 // What is drawn, and what a keyboard makes of it.
 async function overview(page, mode) {
-  await page.waitForFunction(() => document.querySelector("#chart-requests path.line.s0[d^='M']"), null, { timeout: PATIENCE });
+  await page.waitForFunction(() => document.querySelector("#chart-requests .plot path.line.s0[d^='M']"), null, { timeout: PATIENCE });
   await page.waitForFunction(() => /^larder \d/.test(document.getElementById("about").textContent), null, { timeout: PATIENCE });
   for (const chart of await page.$$("#overview .plot")) {
     const labels = await chart.$$eval("text[text-anchor=end]", all => all.map(one => one.textContent));
@@ -131,6 +131,10 @@ async function inspect(page, mode) {
   await page.click("#tags-form button");
   await page.waitForFunction(() => /\d+ of \d+/.test(document.querySelector("#tags caption").textContent), null, { timeout: PATIENCE });
   await judge(page, `${mode} inspect`);
+  // Somebody has asked for it again meanwhile.
+  await page.waitForTimeout(1_000);
+  await page.click("#inspect-form button[type=submit]");
+  await page.waitForTimeout(500);
 }
 
 async function order(page, mode, name, expected) {
