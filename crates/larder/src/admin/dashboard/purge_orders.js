@@ -80,7 +80,7 @@ export class PurgeOrders {
     const line = $("orders-said");
     line.className = isBad ? "bad" : "";
     line.setAttribute("role", "status");
-    line.replaceChildren(isolated([sentence, ...(notes ?? [])].join(" ")));
+    line.replaceChildren(isolated([sentence, ...(notes ?? []).map(note => `Note: ${note}.`)].join(" ")));
   }
 
   async listTags() {
