@@ -185,7 +185,7 @@ fn compare(
         // And that who asks for another protocol is refused where nobody hands it on.
         let is_documented = !probe.is_plainly_spelled()
             || theirs.leads_into_folder_that_takes_no(probe, ours)
-            || probe.upgrade.is_some() && ours.status == 403
+            || probe.upgrade.is_some_and(|protocol| ours.status == 403 && !theirs.is_asked_for(protocol))
             || leads_other_names(probe, theirs, ours, &made.servers);
         table.add(row, verdict, listing.says(&lines) || is_nowhere || is_documented);
     }

@@ -35,7 +35,7 @@ pub(crate) fn means_itself(path: &[u8]) -> bool {
 }
 
 /// What a path may mean to those who are asked for it: as it was sent, decoded before its dots are followed and after. `None` where
-/// it cannot be decoded or leads above the root.
+/// it cannot be decoded, leads above the root, or has a NUL, behind which programs written in C see nothing.
 pub(crate) fn meanings(path: &[u8]) -> Option<[Vec<u8>; 4]> {
     let decoded_first = without_dots(&decoded(path)?)?;
     let segments: Option<Vec<Vec<u8>>> = path.split(|&b| b == b'/').map(decoded).collect();
@@ -116,6 +116,7 @@ fn without_dots(path: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// `None` where an escape is none, or a NUL.
 fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(path.len());
     let mut bytes = path.iter().copied();
@@ -125,7 +126,10 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let mut digit = || char::from(bytes.next()?).to_digit(16);
-        out.push((digit()? << 4 | digit()?) as u8);
+        match (digit()? << 4 | digit()?) as u8 {
+            0 => return None,
+            byte => out.push(byte),
+        }
     }
     Some(out)
 }
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_closed() {
-        for path in ["/%zz", "/%4", "/..", "/a/../../b", "/%2e%2e/a"] {
+        for path in ["/%zz", "/%4", "/..", "/a/../../b", "/%2e%2e/a", "/a.php%00", "/a.php%00.html", "/x%2500/%00"] {
             check(&["^/never$"], path, true);
         }
         assert!(ClosedPaths::new(["(a"]).is_err());

@@ -127,6 +127,11 @@ impl Answer {
             || self.leads_to.as_ref().is_some_and(adds_slash)
     }
 
+    /// Was an application asked for this other protocol?
+    pub fn is_asked_for(&self, protocol: &str) -> bool {
+        matches!(&self.shown, Some(Shown::App(_, what)) if protocol_in(what) == Some(protocol.to_lowercase()))
+    }
+
     pub fn said(&self) -> String {
         let what = match (&self.shown, &self.leads_to) {
             (Some(Shown::File(file)), _) => format!(" file {file}"),
@@ -183,13 +188,18 @@ fn is_same(one: &Shown, other: &Shown) -> bool {
         (Shown::File(one), Shown::File(other)) => one == other,
         (Shown::App(one, first), Shown::App(other, second)) => {
             // `other` is larder's: whom the real server asks for a page it asks for nothing else.
-            let is_upgraded = |what: &str| what.contains(UPGRADED);
+            let asked = protocol_in(second);
             one == other
                 && (!first.starts_with("runs ") || first == second)
-                && (is_upgraded(first) || !is_upgraded(second))
+                && (asked.is_none() || protocol_in(first) == asked)
         }
         _ => false,
     }
+}
+
+/// The other protocol that a stub says it was asked for.
+fn protocol_in(what: &str) -> Option<String> {
+    what.split_once(UPGRADED).map(|(_, protocol)| protocol.to_lowercase())
 }
 
 #[cfg(test)]
@@ -218,6 +228,14 @@ mod tests {
         check((200, "FILE a"), (200, "FILE b"), Verdict::Open);
         check((403, ""), (200, "hello"), Verdict::Open);
         check((200, "APP a /x"), (200, "APP a /x upgraded to websocket"), Verdict::Open);
+        check((200, "APP a /x upgraded to websocket"), (200, "APP a /x upgraded to TLS/1.0"), Verdict::Open);
+    }
+
+    #[test]
+    fn an_application_says_which_protocol_it_was_asked_for() {
+        let websocket = answer(200, "APP a /x upgraded to WebSocket");
+        assert!(websocket.is_asked_for("websocket") && !websocket.is_asked_for("h2c"));
+        assert!(!answer(200, "APP a /x").is_asked_for("websocket") && !answer(403, "").is_asked_for("websocket"));
     }
 
     #[test]
@@ -235,6 +253,7 @@ mod tests {
         check((200, "FILE a"), (200, "FILE a"), Verdict::Same);
         check((200, "APP a /x"), (200, "APP a //x"), Verdict::Same);
         check((200, "APP a /x upgraded to h2c"), (200, "APP a /x"), Verdict::Same);
+        check((200, "APP a /x upgraded to WebSocket"), (200, "APP a /x upgraded to websocket"), Verdict::Same);
         check((404, "FILE 404.html"), (403, ""), Verdict::Same);
         check((200, "FILE a"), (403, ""), Verdict::Closed);
         check((301, "/x"), (404, ""), Verdict::Closed);

@@ -209,12 +209,11 @@ impl Import {
         let first = first_of(&kept);
         let own_names: Vec<String> = kept.iter().flat_map(|site| hosts_of(&site.names)).collect();
         let wide = |name: &&String| name.starts_with(['*', '.']);
-        let wide_names: Vec<&String> = sites.iter().flat_map(|site| &site.names).filter(wide).collect();
+        let wide_names = sites.iter().flat_map(|site| site.names.iter().filter(wide).cloned());
+        let claimed: Vec<String> = wide_names.chain(named_twice(&own_names)).collect();
         for site in &served {
             match self.listens.is_with(&site.listens) {
-                true => {
-                    self.server(site, first.is_some_and(|first| std::ptr::eq(first, *site)), &upstreams, &wide_names)
-                }
+                true => self.server(site, first.is_some_and(|first| std::ptr::eq(first, *site)), &upstreams, &claimed),
                 false => self.server_elsewhere(site, &own_names),
             }
         }
@@ -371,7 +370,7 @@ impl Import {
         Site { server, level: level.within(http), listens, clear, names }
     }
 
-    fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams, wide_names: &[&String]) {
+    fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams, claimed: &[String]) {
         let (server, is_for_all) = (site.server, is_first || site.listens.is_default);
         self.listens.listen(server, &site.listens, &self.folder, &mut self.findings);
         let mut hosts = if is_for_all { Vec::new() } else { self.hosts(server, &site.names) };
@@ -397,9 +396,9 @@ impl Import {
         if !self.made.keep_one_of(&mut hosts, is_for_all, &routes, server, &mut self.findings) {
             return;
         }
-        // What is for all names is for its own first: another server's `*.NAME` would have them.
+        // What is for all names is for its own first: another server that has them, too, or `*.NAME`, would be asked.
         let mut own = if is_for_all { hosts_of(&site.names) } else { Vec::new() };
-        own.retain(|host| wide_names.iter().any(|name| nginx_maps::covers(name, host)));
+        own.retain(|host| claimed.iter().any(|name| nginx_maps::covers(name, host)));
         if !own.is_empty() && self.made.keep_one_of(&mut own, false, &routes, server, &mut self.findings) {
             own_routes(&routes, &own).for_each(|route| self.made.add(route));
             return routes.into_iter().filter(|route| route.hosts.is_empty()).for_each(|route| self.made.add(route));
@@ -408,13 +407,18 @@ impl Import {
     }
 
     /// A server that listens elsewhere than the first one. Who asks for its names where the first one listens gets what nginx answers there, by
-    /// that name or by none; and where both listen, nothing: nginx would ask this one.
+    /// that name or by none; and where both listen, nothing: nginx would ask this one, or by what address one came would say which.
     fn server_elsewhere(&mut self, site: &Site<'_>, own_names: &[String]) {
         let is_apart = self.listens.is_nowhere_near(&site.listens);
+        let mut hosts = self.hosts(site.server, &site.names);
+        let shared: Vec<String> = hosts.iter().filter(|host| own_names.contains(host)).cloned().collect();
         if !site.listens.is_nowhere() {
             let why = match is_apart {
                 true => {
                     "it listens elsewhere than the first server, and routes know no listeners: give it a larder of its own"
+                }
+                false if !shared.is_empty() => {
+                    "closed, with the other server of its name: which of them is asked hangs on the address, and routes know none"
                 }
                 false => "closed: it listens elsewhere than the first server, and routes know no listeners",
             };
@@ -423,11 +427,13 @@ impl Import {
         if is_apart {
             return;
         }
-        let mut hosts = self.hosts(site.server, &site.names);
         hosts.retain(|host| !own_names.contains(host));
-        let closed = [Route::giving_way(Matcher::Path("/".to_owned()))];
-        if !hosts.is_empty() && self.made.keep_one_of(&mut hosts, false, &closed, site.server, &mut self.findings) {
-            own_routes(&closed, &hosts).for_each(|route| self.made.add(route));
+        let everything = || Matcher::Path("/".to_owned());
+        for (mut hosts, closed) in [(hosts, Route::giving_way(everything())), (shared, Route::closed(everything()))] {
+            let closed = [closed];
+            if !hosts.is_empty() && self.made.keep_one_of(&mut hosts, false, &closed, site.server, &mut self.findings) {
+                own_routes(&closed, &hosts).for_each(|route| self.made.add(route));
+            }
         }
     }
 
@@ -452,6 +458,11 @@ fn hosts_of(names: &[String]) -> Vec<String> {
             None => vec![name.to_lowercase()],
         })
         .collect()
+}
+
+/// What is in there more than once.
+fn named_twice(names: &[String]) -> impl Iterator<Item = String> {
+    names.iter().enumerate().filter(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name.clone())
 }
 
 /// Does something in it store responses?

@@ -36,12 +36,16 @@ pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, (path, is_known): 
     if !is_known {
         return other.answer != AnsweredBy::Closed && is_guarded_alike;
     }
-    let is_about = |case: &CaseOf| case.pattern.as_deref().is_some_and(|pattern| matches(pattern, path));
     let is_ruled = |by: &FoundLocation<'_>| !by.rulings.cases.is_empty() || by.rulings.only_methods.is_some();
     let is_script = matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
     let is_same_file = other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
-    owner == at && !own.rulings.cases.iter().any(is_about)
+    owner == at && !own.rulings.cases.iter().any(|case| is_about(case, path))
         || owner != at && (is_script || is_same_file && !is_ruled(other)) && is_guarded_alike
+}
+
+/// Does nginx ask this for a file that it has found for another path: an index, or what `try_files` ends with?
+pub fn is_about(case: &CaseOf, path: &str) -> bool {
+    !case.is_as_asked && case.pattern.as_deref().is_some_and(|pattern| matches(pattern, path))
 }
 
 /// The patterns of locations that keep people from files of a directory, whose index would be shown by its own path.

@@ -3,13 +3,14 @@
 
 use crate::import::import_findings::quoted;
 use crate::import::imported_toml::Route;
-use crate::import::nginx_closed_paths::{is_seen_by_all, kept_from, leading_out, matches};
+use crate::import::nginx_closed_paths::{is_about, is_seen_by_all, kept_from, leading_out, matches};
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::{self, FilesShown};
 use crate::import::nginx_order::{Kind, Matcher, Spot, escaped};
 use crate::import::nginx_rulings::{CaseOf, Ruling, Rulings};
 use crate::import::nginx_tree::{AnsweredBy, FoundLocation, Tree};
+use crate::import::nginx_upstream::HandedUpgrades;
 
 /// A file that no root has: what answers where nginx looks for no other.
 const NO_FILE: &str = "not-in-nginx.html";
@@ -34,6 +35,8 @@ struct RoutesOf<'t, 'a> {
     found: Vec<FoundLocation<'a>>,
     /// Names of sources, where programs run any.
     sources: Option<&'static str>,
+    /// What the server itself rules, whatever location is found.
+    of_server: Rulings,
 }
 
 /// The lines of a route that says who answers.
@@ -54,18 +57,20 @@ pub fn routes(mut tree: Tree<'_>) -> Vec<Route> {
     if sources.is_some() {
         tree.findings.leave(tree.server, "names that begin with a dot are hidden where programs run");
     }
-    let mut making = RoutesOf { tree: &mut tree, found, sources };
-    making.all(&rulings)
+    let mut making = RoutesOf { tree: &mut tree, found, sources, of_server: rulings };
+    making.all()
 }
 
 impl<'a> RoutesOf<'_, 'a> {
-    fn all(&mut self, of_server: &Rulings) -> Vec<Route> {
+    fn all(&mut self) -> Vec<Route> {
+        let of_server = self.of_server.clone();
         let mut routes = Vec::new();
         let everything = Matcher::Path("/".to_owned());
         for case in &of_server.cases {
             let matcher = Matcher::Pattern(case.pattern.clone().unwrap_or_else(|| "^/".to_owned()));
             let route = self.case(case, matcher, None);
-            routes.extend(self.refused_sockets(&route, self.refuses_websockets(&case.ruling, None)));
+            let upgrades = self.upgrades_of(&case.ruling, None);
+            routes.extend(self.refused_upgrades(&route, upgrades));
             routes.push(route);
         }
         match &of_server.rest {
@@ -73,7 +78,8 @@ impl<'a> RoutesOf<'_, 'a> {
                 let lines = self.ruled(ruling, None);
                 let route =
                     lines.map_or(Route::closed(everything.clone()), |lines| Route::new(everything.clone(), lines));
-                routes.extend(self.refused_sockets(&route, self.refuses_websockets(ruling, None)));
+                let upgrades = self.upgrades_of(ruling, None);
+                routes.extend(self.refused_upgrades(&route, upgrades));
                 routes.push(route);
             }
             None => {
@@ -96,7 +102,8 @@ impl<'a> RoutesOf<'_, 'a> {
                 let matcher = case.pattern.as_ref().map(|pattern| Matcher::Pattern(spot.where_it_matches(pattern)));
                 let matcher = matcher.unwrap_or_else(|| spot.matcher.clone());
                 let route = self.case(case, matcher, Some(at));
-                routes.extend(self.refused_sockets(&route, self.refuses_websockets(&case.ruling, Some(at))));
+                let upgrades = self.upgrades_of(&case.ruling, Some(at));
+                routes.extend(self.refused_upgrades(&route, upgrades));
                 routes.push(route);
             }
         }
@@ -108,11 +115,11 @@ impl<'a> RoutesOf<'_, 'a> {
         let Some(lines) = self.lines(at) else { return routes.push(Route::closed(matcher)) };
         let mut route = Route::new(matcher.clone(), lines);
         route.body_bytes_max = self.body_bytes_max(at);
-        let refuses = match &self.found[at].answer {
-            AnsweredBy::Script(script) => self.find(script).is_some_and(|to| self.found[to].refuses_websockets),
-            _ => self.found[at].refuses_websockets,
+        let upgrades = match &self.found[at].answer {
+            AnsweredBy::Script(script) => self.find(script).and_then(|to| self.found[to].upgrades.clone()),
+            _ => self.found[at].upgrades.clone(),
         };
-        routes.extend(self.refused_sockets(&route, refuses && !self.found[at].is_internal));
+        routes.extend(self.refused_upgrades(&route, upgrades.filter(|_| !self.found[at].is_internal)));
         if let Some(methods) = &rulings.only_methods {
             route.limit_methods(methods);
             routes.push(route);
@@ -137,19 +144,24 @@ impl<'a> RoutesOf<'_, 'a> {
         Some(Route::new(Matcher::Pattern(format!("^{}$", escaped(bare))), vec![to]))
     }
 
-    /// Would a ruling hand a WebSocket to an origin that nginx asks for a page in its place?
-    fn refuses_websockets(&self, ruling: &Ruling, at: Option<usize>) -> bool {
+    /// Which protocols the origin hears of that a ruling leads to.
+    fn upgrades_of(&self, ruling: &Ruling, at: Option<usize>) -> Option<HandedUpgrades> {
         let to = match ruling {
             Ruling::Rewritten(_) => at,
             Ruling::Script(script) => self.find(script),
             Ruling::Closed | Ruling::ToTls | Ruling::Answered(_) => None,
         };
-        to.is_some_and(|to| self.found[to].refuses_websockets)
+        self.found[to?].upgrades.clone()
     }
 
-    /// The route before this one, for those of its requests that ask for a WebSocket. `None`: it is handed on, or nobody is answered.
-    fn refused_sockets(&mut self, route: &Route, refuses: bool) -> Option<Route> {
-        let refused = route.closed_to_upgrades(&[]).filter(|_| refuses)?;
+    /// The route before this one, for those of its requests that ask for a protocol which nginx does not hand on: its origin would be asked for
+    /// a page in its place. `None`: all are handed on, or nobody is answered.
+    fn refused_upgrades(&mut self, route: &Route, handed: Option<HandedUpgrades>) -> Option<Route> {
+        let refused = match handed? {
+            HandedUpgrades::All => return None,
+            HandedUpgrades::Only(protocol) => route.closed_to_upgrades(&[protocol])?,
+            HandedUpgrades::None => route.closed_to_upgrades(&[])?,
+        };
         self.tree.findings.note(self.tree.server, CLOSED_TO_WEBSOCKETS);
         Some(refused)
     }
@@ -365,7 +377,9 @@ impl<'a> RoutesOf<'_, 'a> {
             own.extend(folders.last());
         }
         let prefix = self.tree.prefix;
-        let is_seen = |path: String| is_seen_by_all(&self.found, at, (&path, is_known), prefix);
+        let is_seen = |path: String| {
+            !self.is_ruled_by_server(&path) && is_seen_by_all(&self.found, at, (&path, is_known), prefix)
+        };
         names.retain(|name| own.iter().all(|folder| is_seen(format!("{folder}{name}"))));
         if names.len() < named {
             let why =
@@ -375,11 +389,20 @@ impl<'a> RoutesOf<'_, 'a> {
         names
     }
 
+    /// nginx asks a server's own rulings again for the file that it has found.
+    fn is_ruled_by_server(&self, path: &str) -> bool {
+        self.of_server.cases.iter().any(|case| is_about(case, path))
+    }
+
     /// What answers where there is no file, and the origin that runs it if it is a script.
     fn fallback(&mut self, at: usize) -> (Option<String>, Option<String>) {
         let FoundLocation { level, rulings, .. } = &self.found[at];
         let (level, path) = (level.clone(), rulings.fallback.clone().or_else(|| level.fallback.clone()));
         let (path, origin) = match (path, self.tree.named_script(&level, &self.found[at].access)) {
+            (Some(path), _) if self.is_ruled_by_server(&path) => {
+                self.leave(at, "404 where there is no file: the server has a rule of its own for what nginx asks then");
+                return (None, None);
+            }
             (Some(path), _) => (path, None),
             (None, Some((path, origin))) => (path, origin),
             (None, None) => {

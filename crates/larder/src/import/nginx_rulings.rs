@@ -33,6 +33,8 @@ pub enum Ruling {
 pub struct CaseOf {
     /// A regex for paths; all of the level's without.
     pub pattern: Option<String>,
+    /// It is for the path as it was asked for: whatever file nginx finds for that, it is not asked again.
+    pub is_as_asked: bool,
     pub methods: Vec<String>,
     pub host: Option<String>,
     pub ruling: Ruling,
@@ -123,7 +125,7 @@ impl Rulings {
 
     fn case(&mut self, regex: Option<&str>, methods: Vec<String>, host: Option<String>, ruling: Ruling) {
         let pattern = regex.map(str::to_owned);
-        self.cases.push(CaseOf { pattern, methods, host, ruling });
+        self.cases.push(CaseOf { pattern, is_as_asked: false, methods, host, ruling });
     }
 
     /// `if (…) { … }`
@@ -162,7 +164,8 @@ impl Rulings {
                 self.case(Some(&with_case(operator, regex)), Vec::new(), None, ruling);
             }
             ["$request_uri", operator @ ("~" | "~*"), regex] if !regex.contains("\\?") && !regex.contains('=') => {
-                self.case(Some(&with_case(operator, regex)), Vec::new(), None, ruling);
+                let pattern = Some(with_case(operator, regex));
+                self.cases.push(CaseOf { pattern, is_as_asked: true, methods: Vec::new(), host: None, ruling });
             }
             ["$host" | "$http_host", "=", host] => {
                 self.case(None, Vec::new(), Some(host.to_lowercase()), ruling);

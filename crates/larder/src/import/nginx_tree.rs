@@ -17,7 +17,7 @@ use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
 use crate::import::nginx_scripts::Runs;
 use crate::import::nginx_service::{self, Question};
 use crate::import::nginx_timeouts::AskedBy;
-use crate::import::nginx_upstream::{AskedOrigin, Origins};
+use crate::import::nginx_upstream::{AskedOrigin, HandedUpgrades, Origins};
 
 /// What is known before the locations of a server are read.
 pub struct Tree<'a> {
@@ -49,8 +49,8 @@ pub struct FoundLocation<'a> {
     pub words: Vec<String>,
     /// nginx alone asks for it.
     pub is_internal: bool,
-    /// Its origin is asked for a page by whoever asks for a WebSocket.
-    pub refuses_websockets: bool,
+    /// Which protocols the origin hears of that clients ask for; of others it is asked for a page. `None`: there is none over HTTP.
+    pub upgrades: Option<HandedUpgrades>,
 }
 
 impl FoundLocation<'_> {
@@ -166,21 +166,21 @@ impl<'a> Tree<'a> {
         let answer = self.answer(&spot, block, &level, &rulings, &mut access);
         let words = self.words_of(&answer, &level);
         let is_internal = nginx_guards::hides_from_outside(block).is_some();
-        let refuses_websockets = answer.asks_others() && self.refuses_websockets(block, &level);
-        FoundLocation { spot, level, rulings, answer, access, words, is_internal, refuses_websockets }
+        let upgrades = self.handed_upgrades(block, &level).filter(|_| answer.asks_others());
+        FoundLocation { spot, level, rulings, answer, access, words, is_internal, upgrades }
     }
 
-    /// Does whoever is asked over HTTP here, or by the location that `try_files` names, never hear of an `Upgrade`?
-    fn refuses_websockets(&mut self, block: &Directive, level: &Level) -> bool {
+    /// Which protocols whoever is asked over HTTP here, or by the location that `try_files` names, hears of. `None`: nobody is asked so.
+    fn handed_upgrades(&mut self, block: &Directive, level: &Level) -> Option<HandedUpgrades> {
         let has = |block: &Directive, name: &str| block.children().iter().any(|child| child.name == name);
         if has(block, "proxy_pass") {
-            return !level.proxy.hands_upgrades_on();
+            return Some(level.proxy.handed_upgrades());
         }
         let is_named =
             |child: &&Directive| child.name == "location" && Some(child.argument(0)) == level.named.as_deref();
         let server = self.server;
-        let named = server.children().iter().find(is_named).filter(|named| has(named, "proxy_pass"));
-        named.is_some_and(|named| !self.named_level(named).proxy.hands_upgrades_on())
+        let named = server.children().iter().find(is_named).filter(|named| has(named, "proxy_pass"))?;
+        Some(self.named_level(named).proxy.handed_upgrades())
     }
 
     /// What stands in a location beside who answers and what is rewritten.

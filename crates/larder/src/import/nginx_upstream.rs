@@ -25,6 +25,15 @@ pub struct ProxyLevel {
     intercepts: Option<bool>,
 }
 
+/// Which other protocols an origin hears of that clients ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandedUpgrades {
+    All,
+    /// It is asked for this one whatever a client asks for.
+    Only(String),
+    None,
+}
+
 /// How proxying is done, and not what is answered.
 const NEEDS_NOTHING: [&str; 18] = [
     "proxy_http_version",
@@ -95,10 +104,16 @@ impl ProxyLevel {
         self.headers.iter().flatten()
     }
 
-    /// Does an origin hear which other protocol a client asks for? Without a line of its own nginx tells it nothing of that.
-    pub fn hands_upgrades_on(&self) -> bool {
+    /// Which other protocols an origin hears of that a client asks for. Without a line of its own nginx tells it nothing of that.
+    pub fn handed_upgrades(&self) -> HandedUpgrades {
         let said = self.headers().filter(|line| line.argument(0).eq_ignore_ascii_case("upgrade"));
-        said.last().is_some_and(|line| !line.argument(1).is_empty())
+        match said.last().map(|line| line.argument(1)) {
+            Some("$http_upgrade") => HandedUpgrades::All,
+            Some(protocol) if !protocol.is_empty() && !protocol.contains('$') => {
+                HandedUpgrades::Only(protocol.to_owned())
+            }
+            _ => HandedUpgrades::None,
+        }
     }
 
     pub fn intercepts_errors(&self) -> bool {
@@ -480,9 +495,13 @@ mod tests {
             level
         };
         let around = level(&["UPGRADE $http_upgrade"]);
-        assert!(around.hands_upgrades_on() && level(&[]).within(&around).hands_upgrades_on());
-        assert!(!level(&["Host $host"]).within(&around).hands_upgrades_on());
-        assert!(!level(&["Upgrade \"\""]).hands_upgrades_on() && !level(&[]).hands_upgrades_on());
+        assert_eq!(around.handed_upgrades(), HandedUpgrades::All);
+        assert_eq!(level(&[]).within(&around).handed_upgrades(), HandedUpgrades::All);
+        assert_eq!(level(&["Host $host"]).within(&around).handed_upgrades(), HandedUpgrades::None);
+        for none in [&["Upgrade \"\""][..], &["Upgrade $of_a_map"], &[]] {
+            assert_eq!(level(none).handed_upgrades(), HandedUpgrades::None, "{none:?}");
+        }
+        assert_eq!(level(&["Upgrade websocket"]).handed_upgrades(), HandedUpgrades::Only("websocket".to_owned()));
     }
 
     #[test]

@@ -69,7 +69,10 @@ fn harmless(directive: &Directive) -> Vec<bool> {
         Some(HarmlessWords::Answer) => words.iter().map(|word| is_place(word)).collect(),
         Some(HarmlessWords::Rule(action)) => shown_rule::of_action(directive, action),
         Some(HarmlessWords::Test(from)) => shown_rule::of_test(words, from),
-        Some(HarmlessWords::Program) if directive.argument(1) == "program" => up_to(3),
+        // In quotes a program stands in one word with what it is told.
+        Some(HarmlessWords::Program) if directive.argument(1) == "program" => {
+            up_to(if directive.argument(2).contains(char::is_whitespace) { 2 } else { 3 })
+        }
         Some(HarmlessWords::Program) => up_to(words.len()),
         Some(HarmlessWords::Unless(secret)) if secret.contains(&first) => up_to(1),
         Some(HarmlessWords::Unless(_)) => up_to(words.len()),
@@ -266,7 +269,11 @@ mod tests {
         check("rspadd 'X-Inner: secret'", "rspadd …");
         check("reqirep ^X-Inner: secret", "reqirep …");
         check("http-request deny if a { hdr(x),hmac(sha256,words) b } !c", "http-request deny if a { hdr(x) … } !c");
-        check("acl known path,hmac(words) b", "acl known path,hmac(… …");
+        check("acl known path,concat(words) b", "acl known path …");
+        check(
+            "http-request deny unless { hdr(user-agent) -m str words }",
+            "http-request deny unless { hdr(user-agent) … }",
+        );
         check("http-request replace-header X-Inner a words unless b", "http-request replace-header X-Inner … unless b");
         check("setenv KEY secret", "setenv KEY …");
     }
@@ -275,6 +282,7 @@ mod tests {
     fn no_secret_of_squid_is_said() {
         check("cache_peer p.test parent 3128 0 login=ann:secret name=up", "cache_peer p.test parent 3128 0 … name=up");
         check("auth_param basic program /usr/lib/ldap_auth -w secret", "auth_param basic program /usr/lib/ldap_auth …");
+        check("auth_param basic program '/usr/lib/ldap_auth -w secret'", "auth_param basic program …");
         check("external_acl_type groups %LOGIN /usr/lib/groups -w secret", "external_acl_type groups …");
         check("url_rewrite_program /usr/lib/rewrite secret", "url_rewrite_program /usr/lib/rewrite …");
         check("cachemgr_passwd secret all", "cachemgr_passwd …");

@@ -80,17 +80,27 @@ fn is_open_test(fetch: &str) -> bool {
     is_known && is_plain
 }
 
+/// Where the converters of a fetch begin, if one of them is told something: at the first comma outside of parentheses.
+fn first_converter(word: &str) -> Option<usize> {
+    let mut depth = 0i32;
+    let at = word.bytes().position(|byte| {
+        depth += i32::from(byte == b'(') - i32::from(byte == b')');
+        byte == b',' && depth == 0
+    })?;
+    (word[..at].ends_with(')') || word[at..].contains('(')).then_some(at)
+}
+
 /// Fetches without what converters are told (`hmac(sha256,secret)`), in the place of the words that have them.
 pub fn cut_fetches(directive: &Directive) -> Option<Vec<Option<String>>> {
     let has_fetches = matches!(directive.name.as_str(), "acl" | "use_backend" | "use-server" | "redirect")
         || directive.name.starts_with("http-")
         || directive.name.starts_with("tcp-");
     let cut = |word: &String| {
-        let end = word.find("),")?;
-        let name = word.split('(').next().unwrap_or_default();
+        let end = first_converter(word)?;
+        let name = word[..end].split('(').next().unwrap_or_default();
         let is_fetch =
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte));
-        is_fetch.then(|| word[..=end].to_owned())
+        is_fetch.then(|| word[..end].to_owned())
     };
     has_fetches.then(|| directive.arguments.iter().map(cut).collect())
 }

@@ -4,7 +4,7 @@
 /// In the place of a secret.
 pub const MARK: &str = "…";
 /// Words that are a secret's name where `=` and the secret stand behind them.
-const SECRETS: [&str; 7] = ["login", "password", "passwd", "pass", "secret", "token", "key"];
+const SECRETS: [&str; 9] = ["login", "password", "passwd", "pass", "secret", "token", "key", "pin", "pin-value"];
 /// A name with one of these in it (`db_password`, `AuthToken`) is a secret's, wherever it stands.
 const SECRET_PARTS: [&str; 10] =
     ["password", "passwd", "passphrase", "secret", "token", "apikey", "api_key", "api-key", "credential", "bearer"];
@@ -23,7 +23,7 @@ const RANDOM_MIN: usize = 16;
 const RANDOM_DIGITS_MIN: usize = 3;
 
 /// Fields whose values everybody may read. A nonce or a password stands in none of them.
-const PUBLIC_FIELDS: [&str; 24] = [
+const PUBLIC_FIELDS: [&str; 23] = [
     "host",
     "cache-control",
     "expires",
@@ -46,7 +46,6 @@ const PUBLIC_FIELDS: [&str; 24] = [
     "x-forwarded-host",
     "referrer-policy",
     "permissions-policy",
-    "user-agent",
     "link",
 ];
 
@@ -246,6 +245,7 @@ mod tests {
             ("/a?api=secret", "/a?api=…"),
             ("https://a.test/?s3cret", "https://a.test/?…"),
             ("login=ann:secret", "login=…"),
+            ("engine:pkcs11:object=a;type=private;pin-value=1234", "engine:pkcs11:object=a;type=private;pin-value=…"),
             ("password=a&b", "password=…"),
             ("[?&]token=secret&x=1", "[?&]token=…&x=1"),
             ("Authorization: Basic abc", "Authorization: …"),

@@ -44,6 +44,36 @@ mod tests {
         check("led", "location / { } location ~ \\.html$ { return 301 https://login.test/; }", "/d/", true);
     }
 
+    /// For the file that it has found nginx asks the server's own rules once more, and not those that are for what was asked.
+    #[test]
+    fn what_a_server_rules_of_an_index_holds_for_its_folder() {
+        let check = |name: &str, rule: &str, is_closed: bool| {
+            let files = ["site/index.html", "site/d/index.html", "site/all.html"];
+            let server = format!(
+                "server {{ listen A1; root HERE/site; {rule} location / {{ }} location /d/ {{ try_files $uri /all.html; }} }}"
+            );
+            let beside = nginx_beside::start(name, &server, &files);
+            for path in ["/", "/d/", "/d/none"] {
+                // A folder without an index is refused where `try_files` has a file for it.
+                if !is_closed && path == "/d/" {
+                    continue;
+                }
+                if !is_closed {
+                    beside.check_as_it_is("A1", path, &[], Wanted::Same);
+                    continue;
+                }
+                let asked = crate::imported_beside::Asked { at: "A1", path: path.to_owned(), options: Vec::new() };
+                let [theirs, ours] = beside.ask(&asked);
+                let are_nothing = [&theirs, &ours].iter().all(|answer| matches!(answer.status, 403 | 404));
+                assert!(are_nothing, "{name} {path} {theirs:?} {ours:?}\n{}", beside.toml);
+            }
+        };
+        check("server-if", "if ($uri ~ \\.html$) { return 403; }", true);
+        check("server-document", "if ($document_uri ~* \\.HTML$) { return 404; }", true);
+        check("server-asked", "if ($request_uri ~ \\.html$) { return 403; }", false);
+        check("server-other", "if ($uri ~ ^/private) { return 403; }", false);
+    }
+
     /// Who is asked for one folder of a site is asked for nothing beside it.
     #[test]
     fn an_origin_is_asked_for_nothing_beside_its_location() {

@@ -28,6 +28,25 @@ mod tests {
         assert_eq!(beside.left().len(), 3, "{}", beside.said);
     }
 
+    /// nginx takes the first server of a name, also where that one is for all other names, too.
+    #[test]
+    fn of_two_servers_of_a_name_the_first_is_asked() {
+        let guarded = "server { listen A1; server_name a.test; location / { proxy_pass http://O-one; } location /in/ { deny all; } }";
+        let open = server("listen A1;", "a.test", "two");
+        let of_all = guarded.replace("listen A1;", "listen A1 default_server;");
+        for (name, servers) in [
+            ("first", [guarded.to_owned(), open.clone(), server("listen A1;", "b.test", "three")]),
+            ("second", [server("listen A1;", "b.test", "three"), guarded.to_owned(), open.clone()]),
+            ("for-all", [server("listen A1;", "b.test", "three"), of_all, open]),
+        ] {
+            let beside = nginx_beside::start(&format!("doubled-{name}"), &servers.concat(), &[]);
+            for host in ["a.test", "b.test"] {
+                beside.check("A1", "/x", &["-H", &format!("Host: {host}")], Wanted::Same);
+            }
+            beside.check_refused("A1", "/in/x", &["-H", "Host: a.test"]);
+        }
+    }
+
     /// One that listens at both would be asked at the first by nginx, for its own names alone.
     #[test]
     fn a_server_at_both_ports_closes_its_own_names_alone() {

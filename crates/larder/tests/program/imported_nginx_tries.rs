@@ -99,6 +99,36 @@ mod tests {
         }
     }
 
+    /// nginx asks for this one protocol whatever a client asks for.
+    #[test]
+    fn a_protocol_that_is_written_there_is_the_only_one() {
+        let (said, toml) = imported(
+            "one-socket",
+            "server { listen 8080; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Upgrade websocket; } }",
+        );
+        let shut = "header = { Upgrade = [\"!(?i)h2c\", \"!(?i)websocket\"] }\nclosed = true";
+        assert_eq!(toml.matches(shut).count(), 1, "{toml}\n{said}");
+    }
+
+    /// Which of the two nginx asks hangs on the address that a client came to.
+    #[test]
+    fn a_name_at_two_addresses_of_a_port_is_closed_where_one_of_them_is() {
+        let other = "server { listen 8080; server_name b.test; location / { proxy_pass http://127.0.0.1:2; } }";
+        let open = "server { listen 8080; server_name a.test; location / { proxy_pass http://127.0.0.1:1; } }";
+        let at = |address: &str| format!("server {{ listen {address}; server_name a.test; return 403; }}");
+        for (servers, closes) in [
+            (format!("{other} {open} {}", at("127.0.0.1:8080")), true),
+            (format!("{other} {} {open}", at("127.0.0.1:8080")), true),
+            (format!("{open} {} {other}", at("127.0.0.1:8080")), true),
+            (format!("{open} {other} {}", at("127.0.0.1:8081")), false),
+        ] {
+            let (said, toml) = imported("two-addresses", &servers);
+            let section = "path = \"/\"\nhost = [\"a.test\"]\nclosed = true";
+            assert_eq!(toml.contains(section), closes, "{servers}\n{toml}\n{said}");
+            assert_eq!(said.contains("which of them is asked hangs on the address"), closes, "{said}");
+        }
+    }
+
     /// Who is asked would hear more than nginx tells it, and files would be shown that nginx does not open.
     #[test]
     fn what_changes_a_question_or_a_file_closes() {

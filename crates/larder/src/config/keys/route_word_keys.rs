@@ -34,7 +34,7 @@ pub const CONDITIONS: &[KeyDefinition] = &[
                 List(&Text("a value, in which a * stands for any text; (?i) in front for letters of either case, ! for any other value")),
             ]),
         ),
-        "Fields that a request must have: true for any value. Of several values each must hold.",
+        "Fields that a request must have: true for any value. Of several values each must hold; without the field none does, no ! either.",
     )
     .without("none")
     .example("{ X-Beta = \"yes*\" }"),
