@@ -6,6 +6,8 @@
 mod acme_orders;
 #[path = "program/answer_stream.rs"]
 mod answer_stream;
+#[path = "program/answering_origin.rs"]
+mod answering_origin;
 #[path = "program/apache_beside.rs"]
 mod apache_beside;
 #[path = "program/as_tools.rs"]

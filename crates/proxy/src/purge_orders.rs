@@ -9,7 +9,7 @@ mod within;
 
 use std::sync::Arc;
 
-use cache::{Now, Object, Purge};
+use cache::{BanTest, Now, Object, Purge};
 
 use crate::clock::{Clock, Moment};
 use crate::purge_orders::purge_selector::Meant;
@@ -17,7 +17,6 @@ pub use crate::purge_orders::purge_selector::PurgeSelector;
 use crate::purge_orders::stored_sample::{Gathered, tag_count};
 pub use crate::purge_orders::stored_sample::{StoredSample, TagCount};
 use crate::service::Proxy;
-use crate::vcl_story::bans::ProgramBan;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,5 +219,5 @@ pub fn give_way_to_cores() {
 }
 
 fn needs_request(meant: &Meant) -> bool {
-    matches!(meant, Meant::Banned(ban) if ProgramBan::needs_a_request(ban))
+    matches!(meant, Meant::Banned(ban) if ban.needs_request())
 }

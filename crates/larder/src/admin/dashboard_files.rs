@@ -13,100 +13,42 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// `/`, and `/dashboard/NAME`.
+/// A file of this name, at `/dashboard/NAME`.
+macro_rules! dashboard_file {
+    ($content_type:ident, $name:literal) => {
+        DashboardFile {
+            path: concat!("/dashboard/", $name),
+            content_type: $content_type,
+            text: include_str!(concat!("dashboard/", $name)),
+        }
+    };
+}
+
 const FILES: &[DashboardFile] = &[
     DashboardFile { path: "/", content_type: HTML, text: include_str!("dashboard/index.html") },
-    DashboardFile {
-        path: "/dashboard/dashboard.css",
-        content_type: CSS,
-        text: include_str!("dashboard/dashboard.css"),
-    },
-    DashboardFile { path: "/dashboard/main.js", content_type: SCRIPT, text: include_str!("dashboard/main.js") },
-    DashboardFile {
-        path: "/dashboard/admin_api.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/admin_api.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/token_dialog.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/token_dialog.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/plain_text.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/plain_text.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/quantities.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/quantities.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/axis_ticks.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/axis_ticks.js"),
-    },
-    DashboardFile { path: "/dashboard/chart.js", content_type: SCRIPT, text: include_str!("dashboard/chart.js") },
-    DashboardFile { path: "/dashboard/table.js", content_type: SCRIPT, text: include_str!("dashboard/table.js") },
-    DashboardFile {
-        path: "/dashboard/history_feed.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/history_feed.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/history_series.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/history_series.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/overview_view.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/overview_view.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/store_view.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/store_view.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/origins_view.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/origins_view.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/origin_orders.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/origin_orders.js"),
-    },
-    DashboardFile { path: "/dashboard/said.js", content_type: SCRIPT, text: include_str!("dashboard/said.js") },
-    DashboardFile { path: "/dashboard/top_view.js", content_type: SCRIPT, text: include_str!("dashboard/top_view.js") },
-    DashboardFile {
-        path: "/dashboard/space_saving.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/space_saving.js"),
-    },
-    DashboardFile { path: "/dashboard/log_view.js", content_type: SCRIPT, text: include_str!("dashboard/log_view.js") },
-    DashboardFile {
-        path: "/dashboard/log_stream.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/log_stream.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/inspect_view.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/inspect_view.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/explained.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/explained.js"),
-    },
-    DashboardFile {
-        path: "/dashboard/purge_orders.js",
-        content_type: SCRIPT,
-        text: include_str!("dashboard/purge_orders.js"),
-    },
+    dashboard_file!(CSS, "dashboard.css"),
+    dashboard_file!(SCRIPT, "main.js"),
+    dashboard_file!(SCRIPT, "admin_api.js"),
+    dashboard_file!(SCRIPT, "token_dialog.js"),
+    dashboard_file!(SCRIPT, "plain_text.js"),
+    dashboard_file!(SCRIPT, "quantities.js"),
+    dashboard_file!(SCRIPT, "axis_ticks.js"),
+    dashboard_file!(SCRIPT, "chart.js"),
+    dashboard_file!(SCRIPT, "table.js"),
+    dashboard_file!(SCRIPT, "history_feed.js"),
+    dashboard_file!(SCRIPT, "history_series.js"),
+    dashboard_file!(SCRIPT, "overview_view.js"),
+    dashboard_file!(SCRIPT, "store_view.js"),
+    dashboard_file!(SCRIPT, "origins_view.js"),
+    dashboard_file!(SCRIPT, "origin_orders.js"),
+    dashboard_file!(SCRIPT, "said.js"),
+    dashboard_file!(SCRIPT, "top_view.js"),
+    dashboard_file!(SCRIPT, "space_saving.js"),
+    dashboard_file!(SCRIPT, "log_view.js"),
+    dashboard_file!(SCRIPT, "log_stream.js"),
+    dashboard_file!(SCRIPT, "inspect_view.js"),
+    dashboard_file!(SCRIPT, "explained.js"),
+    dashboard_file!(SCRIPT, "purge_orders.js"),
 ];
 
 /// The file at a path of the admin address.

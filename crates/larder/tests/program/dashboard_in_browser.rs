@@ -4,13 +4,14 @@
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
+    use crate::answering_origin::{self, target_of};
     use crate::http2_site::Site;
 
     const TOKEN: &str = "0123456789abcdef";
@@ -28,23 +29,12 @@ mod tests {
     }
 
     fn origin() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for mut client in listener.incoming().flatten() {
-                let (mut head, mut byte) = (Vec::new(), [0]);
-                while !head.ends_with(b"\r\n\r\n") && matches!(client.read(&mut byte), Ok(1)) {
-                    head.push(byte[0]);
-                }
-                let target = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned();
-                let life = if target.starts_with("/kept") { "max-age=600" } else { "private" };
-                let answer = format!(
-                    "HTTP/1.1 200 OK\r\nCache-Control: {life}\r\nVary: Accept-Encoding\r\nETag: \"<b>1</b>\"\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-                );
-                let _ = client.write_all(answer.as_bytes());
-            }
-        });
-        address
+        answering_origin::start(|head| {
+            let life = if target_of(head).starts_with("/kept") { "max-age=600" } else { "private" };
+            Some(format!(
+                "HTTP/1.1 200 OK\r\nCache-Control: {life}\r\nVary: Accept-Encoding\r\nETag: \"<b>1</b>\"\r\nContent-Length: 5\r\n\r\nhello"
+            ))
+        })
     }
 
     /// Asks for a few things again and again, until it is told to end.

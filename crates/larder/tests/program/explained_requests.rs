@@ -2,7 +2,7 @@
 //! answer gives, and explaining changes nothing. Hostile URLs and headers are refused in a sentence.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::answering_origin::{self, target_of};
 use crate::peer_process::{Running, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -47,40 +48,17 @@ struct Origin {
 
 impl Origin {
     fn start() -> Origin {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-        let address = listener.local_addr().expect("a bound listener has an address");
         let asked = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let count = Arc::clone(&count);
-                std::thread::spawn(move || serve(stream, &count));
+        let address = answering_origin::start(move |head| {
+            count.fetch_add(1, Ordering::SeqCst);
+            let mut answer = fields_of(target_of(head));
+            if head.starts_with("HEAD ") {
+                answer.truncate(answer.find("\r\n\r\n").map_or(0, |at| at + 4));
             }
+            Some(answer)
         });
         Origin { address, asked }
-    }
-}
-
-fn serve(mut stream: TcpStream, asked: &AtomicU64) {
-    let (mut received, mut part) = (Vec::new(), [0; 4096]);
-    loop {
-        match stream.read(&mut part) {
-            Ok(0) | Err(_) => return,
-            Ok(n) => received.extend_from_slice(&part[..n]),
-        }
-        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&received[..end]).into_owned();
-            received.drain(..end + 4);
-            asked.fetch_add(1, Ordering::SeqCst);
-            let mut words = head.split(' ');
-            let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            let answer = fields_of(path);
-            let whole = answer.find("\r\n\r\n").map_or(0, |at| at + 4);
-            let bytes = if method == "HEAD" { &answer.as_bytes()[..whole] } else { answer.as_bytes() };
-            if stream.write_all(bytes).is_err() {
-                return;
-            }
-        }
     }
 }
 

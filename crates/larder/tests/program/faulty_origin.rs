@@ -3,11 +3,13 @@
 //!
 //! Written by hand over plain sockets: it shares no code with what it tests.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use crate::answering_origin::{self, target_of};
 
 pub struct FaultyOrigin {
     pub address: SocketAddr,
@@ -21,15 +23,14 @@ pub const PAUSE_MS: u64 = 400;
 impl FaultyOrigin {
     /// On a free port, until the tests end.
     pub fn start() -> FaultyOrigin {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-        let address = listener.local_addr().expect("a bound listener has an address");
         let asked = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let count = Arc::clone(&count);
-                std::thread::spawn(move || serve(stream, &count));
-            }
+        let address = answering_origin::start_with(move |stream, head| {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            let target = target_of(head);
+            // As a proxy is asked.
+            let path = target.strip_prefix("http://").map_or(target, |rest| &rest[rest.find('/').unwrap_or(0)..]);
+            answer(stream, path, number, head.contains("Connection: close"))
         });
         FaultyOrigin { address, asked }
     }
@@ -37,29 +38,6 @@ impl FaultyOrigin {
     /// Requests it has read.
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::SeqCst)
-    }
-}
-
-fn serve(mut stream: TcpStream, asked: &AtomicU64) {
-    let _ = stream.set_nodelay(true);
-    let (mut received, mut part) = (Vec::new(), [0; 16 << 10]);
-    loop {
-        match stream.read(&mut part) {
-            Ok(0) | Err(_) => return,
-            Ok(n) => received.extend_from_slice(&part[..n]),
-        }
-        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&received[..end]).into_owned();
-            received.drain(..end + 4);
-            let number = asked.fetch_add(1, Ordering::SeqCst);
-            let target = head.split(' ').nth(1).unwrap_or_default();
-            // As a proxy is asked.
-            let path = target.strip_prefix("http://").map_or(target, |rest| &rest[rest.find('/').unwrap_or(0)..]);
-            let closes = head.contains("Connection: close");
-            if !answer(&mut stream, path, number, closes) {
-                return;
-            }
-        }
     }
 }
 

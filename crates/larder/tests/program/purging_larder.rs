@@ -2,7 +2,7 @@
 //! disk over which it can be started again.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::answering_origin::{self, target_of};
 use crate::peer_process::{Running, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,18 +28,14 @@ pub struct VersionedOrigin {
 
 impl VersionedOrigin {
     pub fn start() -> VersionedOrigin {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-        let address = listener.local_addr().expect("a bound listener has an address");
-        let (version, asked, is_down) = (Arc::new(AtomicU64::new(1)), Arc::<AtomicU64>::default(), Arc::default());
-        let origin = VersionedOrigin { address, version, asked, is_down };
-        let (version, asked, is_down) = (origin.version.clone(), origin.asked.clone(), origin.is_down.clone());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (version, asked, is_down) = (version.clone(), asked.clone(), is_down.clone());
-                std::thread::spawn(move || serve(stream, &version, &asked, &is_down));
-            }
+        let (version, asked, is_down) =
+            (Arc::new(AtomicU64::new(1)), Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let (of_now, count, down) = (version.clone(), asked.clone(), is_down.clone());
+        let address = answering_origin::start(move |head| {
+            count.fetch_add(1, Ordering::SeqCst);
+            Some(answer_to(head, of_now.load(Ordering::SeqCst), down.load(Ordering::SeqCst)))
         });
-        origin
+        VersionedOrigin { address, version, asked, is_down }
     }
 
     pub fn renew(&self) -> u64 {
@@ -63,38 +60,19 @@ fn fields_of(path: &str) -> &'static str {
     }
 }
 
-fn serve(mut stream: TcpStream, version: &AtomicU64, asked: &AtomicU64, is_down: &AtomicBool) {
-    let (mut received, mut part) = (Vec::new(), [0; 4096]);
-    loop {
-        match stream.read(&mut part) {
-            Ok(0) | Err(_) => return,
-            Ok(n) => received.extend_from_slice(&part[..n]),
+fn answer_to(head: &str, version: u64, is_down: bool) -> String {
+    let path = target_of(head);
+    let body = match path {
+        "/sitemap.xml" => {
+            "<urlset><url><loc>http://HOST/warm/1</loc></url><url><loc>http://HOST/warm/2</loc></url></urlset>"
+                .replace("HOST", host_of(head))
         }
-        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&received[..end]).into_owned();
-            received.drain(..end + 4);
-            asked.fetch_add(1, Ordering::SeqCst);
-            let path = head.split(' ').nth(1).unwrap_or_default();
-            let body = match path {
-                "/sitemap.xml" => {
-                    "<urlset><url><loc>http://HOST/warm/1</loc></url><url><loc>http://HOST/warm/2</loc></url></urlset>"
-                        .replace("HOST", host_of(&head))
-                }
-                _ => version.load(Ordering::SeqCst).to_string(),
-            };
-            let status = if is_down.load(Ordering::SeqCst) { "503 Down" } else { "200 OK" };
-            let lifetimes =
-                if path.starts_with("/soft") { "max-age=600, stale-while-revalidate=600" } else { "max-age=600" };
-            let answer = format!(
-                "HTTP/1.1 {status}\r\nCache-Control: {lifetimes}\r\n{}Content-Length: {}\r\n\r\n{body}",
-                fields_of(path),
-                body.len()
-            );
-            if stream.write_all(answer.as_bytes()).is_err() {
-                return;
-            }
-        }
-    }
+        _ => version.to_string(),
+    };
+    let status = if is_down { "503 Down" } else { "200 OK" };
+    let lifetimes = if path.starts_with("/soft") { "max-age=600, stale-while-revalidate=600" } else { "max-age=600" };
+    let (fields, bytes) = (fields_of(path), body.len());
+    format!("HTTP/1.1 {status}\r\nCache-Control: {lifetimes}\r\n{fields}Content-Length: {bytes}\r\n\r\n{body}")
 }
 
 fn host_of(head: &str) -> &str {

@@ -3,37 +3,28 @@
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
-    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpStream};
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Output, Stdio};
     use std::sync::mpsc::{Receiver, channel};
     use std::time::Duration;
 
+    use crate::answering_origin::{self, target_of};
     use crate::http2_site::Site;
     use crate::peer_process::{Running, wait_for};
     use crate::subject::get;
 
     /// Answers `/stored` for a minute and everything else for nobody; `/broken` not at all.
     fn origin() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for mut client in listener.incoming().flatten() {
-                let (mut head, mut byte) = (Vec::new(), [0]);
-                while !head.ends_with(b"\r\n\r\n") && matches!(client.read(&mut byte), Ok(1)) {
-                    head.push(byte[0]);
-                }
-                let target = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned();
-                let life = if target.starts_with("/stored") { "max-age=60" } else { "no-store" };
-                if target != "/broken" {
-                    let answer = format!(
-                        "HTTP/1.1 200 OK\r\nCache-Control: {life}\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-                    );
-                    let _ = client.write_all(answer.as_bytes());
-                }
-            }
-        });
-        address
+        answering_origin::start(|head| {
+            let target = target_of(head);
+            let life = if target.starts_with("/stored") { "max-age=60" } else { "no-store" };
+            (target != "/broken").then(|| {
+                format!(
+                    "HTTP/1.1 200 OK\r\nCache-Control: {life}\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+                )
+            })
+        })
     }
 
     struct WatchedLarder {

@@ -91,10 +91,6 @@ impl ProgramBan {
         ProgramBan { how, ..self }
     }
 
-    pub(crate) fn needs_a_request(&self) -> bool {
-        self.conditions.iter().any(|condition| condition.field.is_of_request())
-    }
-
     pub(crate) fn issued(&self) -> Now {
         self.issued
     }
@@ -294,7 +290,7 @@ impl BanTest for ProgramBan {
     }
 
     fn needs_request(&self) -> bool {
-        self.needs_a_request()
+        self.conditions.iter().any(|condition| condition.field.is_of_request())
     }
 
     fn purges(&self) -> Purge {
