@@ -223,7 +223,14 @@ impl Snapshot {
     /// Tests the bans after `checked`, up to the first that hits. A ban that needs a request is not passed without one. With
     /// how many tests that took.
     pub fn test(&self, checked: u64, subject: &BanSubject<'_>, tested: Tested) -> (Trial, u64) {
-        self.try_by(checked, subject, tested, |ban| ban.hits(subject))
+        self.try_by(checked, subject, tested, |ban| ban.hits(subject, tested))
+    }
+
+    /// The ban of this number took something stored out, or made it stale. Two may find out at once that it hits, and one of them does it.
+    pub fn note_hit(&self, number: u64) {
+        if let Ok(at) = self.bans.binary_search_by_key(&number, |ban| ban.number) {
+            self.bans[at].matched.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Would one of them hit? Nothing is counted.
@@ -276,10 +283,11 @@ impl Ban {
         self.matched.load(Ordering::Relaxed)
     }
 
-    fn hits(&self, subject: &BanSubject<'_>) -> bool {
+    /// What arrives is tested by who brings it alone, and counted here.
+    fn hits(&self, subject: &BanSubject<'_>, tested: Tested) -> bool {
         self.tested.fetch_add(1, Ordering::Relaxed);
         let hits = self.test.bans(subject);
-        self.matched.fetch_add(u64::from(hits), Ordering::Relaxed);
+        self.matched.fetch_add(u64::from(hits && tested == Tested::Arriving), Ordering::Relaxed);
         hits
     }
 

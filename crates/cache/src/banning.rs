@@ -120,8 +120,15 @@ impl Cache {
                 return false;
             };
             let next = match trial.softly {
-                Some(how) if object.partial().is_none() => self.soften_stored(&object, how, number),
+                Some(how) if object.partial().is_none() => {
+                    let softened = self.soften_stored(&object, how, number);
+                    if softened.is_some() {
+                        bans.note_hit(number);
+                    }
+                    softened
+                }
                 _ if self.take_out(&object) => {
+                    bans.note_hit(number);
                     self.counters.banned.fetch_add(1, Relaxed);
                     return true;
                 }

@@ -51,11 +51,12 @@ pub(crate) struct TagIndex {
     enrolled: AtomicU64,
 }
 
-/// The keys under which something carries a tag, and how many of its variants do.
+/// The keys under which something carries a tag, and how many of its variants do. The sum of those is kept: counted anew for who lists the
+/// tags, it would hold the lock for as long as that takes.
 #[derive(Debug)]
 enum Keys {
     One(Key, u32),
-    Many(HashMap<Key, u32, DigestBuild>),
+    Many { keys: HashMap<Key, u32, DigestBuild>, objects: usize },
 }
 
 /// The tags of a stored response.
@@ -109,7 +110,7 @@ impl TagIndex {
         match self.shard(tag.bits()).lock().get(&tag.bits()) {
             None => Vec::new(),
             Some(Keys::One(key, _)) => vec![*key],
-            Some(Keys::Many(keys)) => keys.keys().copied().collect(),
+            Some(Keys::Many { keys, .. }) => keys.keys().copied().collect(),
         }
     }
 
@@ -195,9 +196,8 @@ impl Keys {
     fn as_use(&self, bits: u64) -> Option<TagUse> {
         match self {
             Keys::One(key, objects) => Some(TagUse { bits, keys: 1, one_of_them: *key, objects: *objects as usize }),
-            Keys::Many(keys) => {
-                let objects = keys.values().map(|objects| *objects as usize).sum();
-                Some(TagUse { bits, keys: keys.len(), one_of_them: *keys.keys().next()?, objects })
+            Keys::Many { keys, objects } => {
+                Some(TagUse { bits, keys: keys.len(), one_of_them: *keys.keys().next()?, objects: *objects })
             }
         }
     }
@@ -205,8 +205,14 @@ impl Keys {
     fn add(&mut self, key: Key) {
         match self {
             Keys::One(only, count) if *only == key => *count += 1,
-            Keys::One(only, count) => *self = Keys::Many(HashMap::from_iter([(*only, *count), (key, 1)])),
-            Keys::Many(keys) => *keys.entry(key).or_insert(0) += 1,
+            Keys::One(only, count) => {
+                let (keys, objects) = (HashMap::from_iter([(*only, *count), (key, 1)]), *count as usize + 1);
+                *self = Keys::Many { keys, objects };
+            }
+            Keys::Many { keys, objects } => {
+                *keys.entry(key).or_insert(0) += 1;
+                *objects += 1;
+            }
         }
     }
 
@@ -217,7 +223,8 @@ impl Keys {
                 *count -= 1;
                 *count == 0
             }
-            Keys::Many(keys) => {
+            Keys::Many { keys, objects } => {
+                *objects -= 1;
                 let count = keys.get_mut(&key).expect("what is struck off was enrolled");
                 *count -= 1;
                 if *count == 0 {
