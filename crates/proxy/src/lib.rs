@@ -182,6 +182,7 @@ mod request_source;
 mod response_tags;
 mod route_rules;
 mod route_table;
+mod ruled_request;
 mod send_outcome;
 mod server_names;
 mod service;

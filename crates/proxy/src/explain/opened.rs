@@ -1,25 +1,25 @@
-//! The first half: who asks, the route, its words, the policy. The same functions in the same order as `exchange_opening.rs`.
+//! The first half: what the route makes of it (`ruled_request.rs`), and the policy. The same functions in the same order as `exchange_opening.rs`.
 
 use std::sync::Arc;
 
 use message::{Field, FieldName, FieldsView, Request, Scheme};
 use rules::credentials;
-use wire::{ReceivedRequest, Refusal, read_request, refusals};
+use wire::{ReceivedRequest, Refusal};
 
 use crate::asker::Asker;
-use crate::clock::{Clock, Moment};
+use crate::clock::Clock;
 use crate::core::{Core, Shared};
 use crate::counted_routes;
-use crate::exchange_opening::{is_program_s, ruled};
+use crate::exchange_opening::is_program_s;
 use crate::explain::looked_up;
 use crate::explain::{ExplainQuestion, ExplainedRoute, Explanation, WouldBe};
-use crate::field_set::FieldSet;
 use crate::peer::Peer;
 use crate::policy::{self, WhyPassed};
 use crate::reason::Reason;
 use crate::receive::{self, OfScripts, Received, Verdict};
 use crate::route_rules::cookie_rules;
 use crate::route_table::RouteAt;
+use crate::ruled_request::{self, RuledRequest};
 use crate::settings::{ListenMode, RouteTarget};
 use crate::site::{Routed, Site};
 use crate::transaction::admit::Unverified;
@@ -38,33 +38,27 @@ const OF_SCRIPTS: &str = "this is said of what the application answers; a file b
 pub(super) fn explain(shared: Arc<Shared>, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
     let core = Core::that_only_looks(shared, Clock::ahead(question.ahead_ms));
     let site = core.site();
-    let mut spans = Vec::new();
-    let received = read_request(&question.head, &mut spans, &site.settings.limits.request_head, question.scheme)?;
-    // All of it is there: a head without an end has a line that does not end.
-    let mut received = received.ok_or(refusals::LINE_END_INVALID)?;
     let asker = Asker { peer: Peer::of((question.client, 0).into()), mode: mode_of(&site, question.scheme), tls: None };
-    let fields_at_origin = receive::fields_at_origin(&site, &asker, &received.request);
-    receive::at_origin(&mut received.request, fields_at_origin.as_ref());
-    let mut room = core.room_to_rewrite();
-    let (mut seen, client, ruling) = ruled(&core, &site, &asker, (&mut received, Moment::now()), &mut room);
-    let came = received.request.clone();
-    if room.rewritten().is_some_and(|rewritten| rewritten.put_into(&mut received.request)) {
-        seen = FieldSet::of(received.request.fields);
-    }
+    let asked = (question.head.as_slice(), question.scheme);
+    ruled_request::with((&core, &site), &asker, asked, |ruled| explain_ruled(&core, &site, ruled))
+}
+
+fn explain_ruled(core: &Core, site: &Arc<Site>, ruled: RuledRequest<'_, '_>) -> Explanation {
+    let RuledRequest { received, came, seen, client, ruling } = ruled;
     let mut explained = Explanation::new(WouldBe::Miss, core.now().wall_ms);
-    note_route(&site, ruling.route, &mut explained);
-    match site.program.as_ref().filter(|_| is_program_s(&site, &ruling)) {
+    note_route(site, ruling.route, &mut explained);
+    match site.program.as_ref().filter(|_| is_program_s(site, &ruling)) {
         Some(program) => {
             explained.would_be = WouldBe::Program(program.name.to_string());
             explained.notes.push(BY_PROGRAM.to_owned());
         }
         None => {
-            let found = receive::judge(&core, &site, &received, (seen, client), ruling);
-            let asked = ExplainedRequest { core: &core, site: &site, received: &received, came: &came };
+            let found = receive::judge(core, site, received, (seen, client), ruling);
+            let asked = ExplainedRequest { core, site, received, came };
             asked.explain(&found, &found.verdict, &mut explained);
         }
     }
-    Ok(explained)
+    explained
 }
 
 /// What is asked where a request of this scheme comes: of a listener that only leads to https:// where there is no other.
