@@ -9,12 +9,15 @@
 
 mod admin_request;
 mod admin_rights;
+
+mod asked_within;
 mod dashboard_files;
 mod event_stream;
 pub mod exchange_figures;
 mod explain_request;
 pub mod history;
 mod invalidation_requests;
+mod looking;
 #[cfg(test)]
 mod metric_askers;
 mod metric_definition;
@@ -27,6 +30,7 @@ mod metrics_text;
 pub mod observation;
 mod origin_requests;
 mod purge_body;
+mod refresh_verdict;
 mod refresher;
 mod sitemap;
 mod status_json;

@@ -93,8 +93,9 @@ pub const LOG_GROUPS_MAX: usize = 10_000;
 /// An order to purge or refresh, and one to fetch URLs before anybody asks.
 pub const PURGE_BODY_BYTES_MAX: u64 = 64 << 10;
 pub const WARM_BODY_BYTES_MAX: u64 = 1 << 20;
-/// Tags of one order, and samples that it is answered with: in a dry run that does not say how many, and at most.
+/// Tags and URLs of one order, and samples that it is answered with: in a dry run that does not say how many, and at most.
 pub const PURGE_TAGS_MAX: usize = 256;
+pub const PURGE_URLS_MAX: usize = 256;
 pub const PURGE_SAMPLES: usize = 10;
 pub const PURGE_SAMPLES_MAX: usize = 100;
 pub const PURGE_GRACE_MAX: Duration = Duration::from_secs(366 * 86_400);
@@ -114,10 +115,13 @@ pub const REFRESH_AT_ONCE: usize = 8;
 pub const REFRESH_FAILURES_MAX: usize = 10;
 /// For one URL of a refresh.
 pub const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+/// Where what is refreshed was made stale, and is served meanwhile: how often it is looked whether it has come, and how long between two looks.
+pub const REFRESH_STALE_LOOKS_MAX: usize = 10;
+pub const REFRESH_STALE_PAUSE: Duration = Duration::from_millis(500);
 /// How often `larder refresh` looks how far it is.
 pub const REFRESH_LOOKS_PAUSE: Duration = Duration::from_millis(300);
 /// A sitemap, and how many of them an index leads to.
-pub const SITEMAP_BYTES_MAX: u64 = 16 << 20;
+pub const SITEMAP_BYTES_MAX: usize = 16 << 20;
 pub const SITEMAPS_MAX: usize = 50;
 /// After an accept that failed.
 pub const ADMIN_ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -174,6 +174,8 @@ mod process_faults;
 mod prometheus_tools;
 #[path = "program/purged_by_order.rs"]
 mod purged_by_order;
+#[path = "program/purged_under_program.rs"]
+mod purged_under_program;
 #[path = "program/purged_while_asked.rs"]
 mod purged_while_asked;
 #[path = "program/purging_larder.rs"]
@@ -186,6 +188,8 @@ mod reading_along;
 mod recipes;
 #[path = "program/recording_origin.rs"]
 mod recording_origin;
+#[path = "program/refreshed_by_order.rs"]
+mod refreshed_by_order;
 #[path = "program/request_trailers.rs"]
 mod request_trailers;
 #[path = "program/secure_site.rs"]

@@ -136,7 +136,7 @@ impl Connection {
     #[inline]
     pub(crate) fn scheme(&self) -> Scheme {
         match self.mode {
-            ListenMode::Within { scheme } => scheme,
+            ListenMode::Within { scheme, .. } => scheme,
             _ if self.socket.tls().is_some() => Scheme::Https,
             _ => Scheme::Http,
         }

@@ -1,13 +1,14 @@
 //! Who is at both ends of a client's connection, as programs and records name them.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use vcl::UnixPeer;
 use wire::proxy_triples::ProxyTriples;
 
+use crate::peer::Peer;
 use crate::socket::Socket;
 use crate::tls_facts;
 
@@ -38,6 +39,26 @@ pub(crate) struct ConnectionAddresses {
 }
 
 impl ConnectionAddresses {
+    /// Where there is no socket: as if from the client's address to port 80 of this machine.
+    pub(crate) fn without_socket(client: IpAddr, peer: Peer) -> ConnectionAddresses {
+        let server = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80);
+        let client = SocketAddr::new(client, 50_000);
+        ConnectionAddresses {
+            client,
+            server,
+            remote: client,
+            local: server,
+            peer: peer.text(),
+            unix_peer: None,
+            unix_path: None,
+            said: None,
+            is_by_header: false,
+            session_xid: 0,
+            idle_s: Rc::default(),
+            descriptor: -1,
+        }
+    }
+
     /// Without a PROXY header. Of TLS nothing is said before its handshake is over.
     pub(crate) fn of(socket: &Socket, peer: Box<[u8]>) -> ConnectionAddresses {
         let (remote, local) = socket.addresses();

@@ -37,6 +37,7 @@ use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
 use crate::origin::{CoreHandle, SharedConnections};
 use crate::prober::Probes;
+use crate::purge_tally::PurgeTally;
 use crate::records::RecordSink;
 use crate::route_rules::rate_table::RateTable;
 use crate::route_rules::rewritten_request::{IdleRoom, RewritingRoom};
@@ -87,6 +88,7 @@ pub(crate) struct Shared {
     pub(crate) mirrors_open: AtomicUsize,
     pub(crate) hit_history: HitHistory,
     pub(crate) http_challenges: Arc<HttpChallenges>,
+    pub(crate) purge_tally: PurgeTally,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
     pub(crate) coding_threads: Arc<CodingThreads>,

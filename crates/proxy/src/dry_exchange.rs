@@ -1,7 +1,7 @@
 //! One exchange in memory: a request's bytes in, the answer out, and the story itself in between. No socket, no instant run: every step
 //! is taken in the loop.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -94,7 +94,7 @@ impl RequestSource for DrySource<'_> {
     }
 
     fn addresses(&mut self, client: &ClientIdentity) -> Rc<ConnectionAddresses> {
-        Rc::new(addresses(client.ip, self.0.peer))
+        Rc::new(ConnectionAddresses::without_socket(client.ip, self.0.peer))
     }
 }
 
@@ -113,26 +113,6 @@ fn whole_body(core: &Core, received: &ReceivedRequest<'_>, behind: &[u8]) -> Res
         }
     }
     Ok(body.into())
-}
-
-/// A connection from the client's address to port 80 of this machine.
-fn addresses(client: IpAddr, peer: Peer) -> ConnectionAddresses {
-    let server = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80);
-    let client = SocketAddr::new(client, 50_000);
-    ConnectionAddresses {
-        client,
-        server,
-        remote: client,
-        local: server,
-        peer: peer.text(),
-        unix_peer: None,
-        unix_path: None,
-        said: None,
-        is_by_header: false,
-        session_xid: 0,
-        idle_s: Rc::default(),
-        descriptor: -1,
-    }
 }
 
 async fn refuse(core: &Rc<Core>, peer: Peer, bytes: &[u8], refusal: Refusal) -> DryRun {

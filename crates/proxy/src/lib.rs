@@ -172,6 +172,7 @@ mod prober;
 mod promotion_task;
 mod proxy_header;
 mod purge_orders;
+mod purge_tally;
 mod reason;
 mod receive;
 pub mod records;
@@ -234,7 +235,7 @@ pub use memory_gate::MemoryStatus;
 pub use memory_warden::ProcessMemory;
 pub use origin::OriginStatus;
 pub use purge_orders::{
-    PurgeOrder, PurgeOutcome, PurgeSelector, Softness, StoredSample, TagCount, ToRefresh, give_way_to_cores,
+    OrderedUrl, PurgeOrder, PurgeOutcome, PurgeSelector, Softness, StoredSample, TagCount, ToRefresh, give_way_to_cores,
 };
 pub use reason::Reason;
 pub use records::{RecordKind, RecordSide, RecordSink, each_record, record_of_program};

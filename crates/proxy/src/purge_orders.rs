@@ -5,18 +5,22 @@
 
 mod purge_selector;
 mod stored_sample;
+mod wanted_urls;
 mod within;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use cache::{BanTest, Now, Object, Purge};
+use cache::{BanTest, Key, Now, Object, Purge};
 
 use crate::clock::{Clock, Moment};
-use crate::purge_orders::purge_selector::Meant;
-pub use crate::purge_orders::purge_selector::PurgeSelector;
+use crate::purge_orders::purge_selector::{Meant, MeantPlace, MeantUrl};
+pub use crate::purge_orders::purge_selector::{OrderedUrl, PurgeSelector};
 use crate::purge_orders::stored_sample::{Gathered, tag_count};
 pub use crate::purge_orders::stored_sample::{StoredSample, TagCount};
+use crate::purge_orders::wanted_urls::WantedUrls;
+use crate::purge_tally::OrderEnd;
 use crate::service::Proxy;
+use crate::vcl_story::bans::ProgramBan;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +52,16 @@ pub struct PurgeOutcome {
     pub sequence: u64,
     /// It is worked off when somebody asks.
     pub is_pending: bool,
+    /// Responses of which a pattern could not say whether it means them: it gave up at its limit.
+    pub unjudged: u64,
+}
+
+/// What was done.
+#[derive(Default)]
+struct CarriedOut {
+    matched: Option<u64>,
+    went: u64,
+    unjudged: u64,
 }
 
 /// What is to be fetched again.
@@ -62,6 +76,15 @@ pub struct ToRefresh {
 }
 
 impl PurgeOrder {
+    fn end(&self, is_done: bool) -> OrderEnd {
+        match (is_done, self.is_dry, self.soft) {
+            (false, ..) => OrderEnd::Refused,
+            (true, true, _) => OrderEnd::Dry,
+            (true, false, None) => OrderEnd::Dropped,
+            (true, false, Some(_)) => OrderEnd::Softened,
+        }
+    }
+
     fn purge(&self) -> Purge {
         match self.soft {
             None => Purge::Hard,
@@ -74,6 +97,17 @@ impl Proxy {
     /// Drops what is meant, or makes it stale. It holds when this returns; [`settled`](Proxy::settled) says when a crash cannot undo it.
     /// The error is a sentence about what was selected.
     pub fn purge(&self, order: &PurgeOrder) -> Result<PurgeOutcome, String> {
+        let outcome = self.purge_uncounted(order);
+        self.shared.purge_tally.note(order.selector.kind(), order.end(outcome.is_ok()));
+        outcome
+    }
+
+    /// Orders to purge since the start: selector, what came of it, and how many.
+    pub fn purge_orders_counts(&self) -> Vec<(&'static str, &'static str, u64)> {
+        self.shared.purge_tally.counts()
+    }
+
+    fn purge_uncounted(&self, order: &PurgeOrder) -> Result<PurgeOutcome, String> {
         let now = Clock::read().at(Moment::now());
         let meant = order.selector.meant(&self.shared, now)?;
         if order.soft.is_some() && matches!(meant, Meant::Grouped(_)) {
@@ -89,10 +123,10 @@ impl Proxy {
                 !shown.is_full()
             });
         }
-        let (matched, went) = self.carry_out(meant, order.purge(), now);
+        let CarriedOut { matched, went, unjudged } = self.carry_out(meant, order.purge(), now);
         let (dropped, softened) = if order.soft.is_some() { (0, went) } else { (went, 0) };
-        let sequence = self.shared.cache.sequence();
-        Ok(PurgeOutcome { matched, dropped, softened, samples: shown.samples, sequence, is_pending: matched.is_none() })
+        let (samples, sequence, is_pending) = (shown.samples, self.shared.cache.sequence(), matched.is_none());
+        Ok(PurgeOutcome { matched, dropped, softened, samples, sequence, is_pending, unjudged })
     }
 
     /// A dry run.
@@ -108,33 +142,50 @@ impl Proxy {
             counted.note(object);
             true
         });
-        PurgeOutcome { matched: Some(counted.matched), samples: counted.samples, sequence, ..PurgeOutcome::default() }
+        let unjudged = if let Meant::Banned(ban) = meant { ban.unjudged() } else { 0 };
+        let (matched, samples) = (Some(counted.matched), counted.samples);
+        PurgeOutcome { matched, samples, sequence, unjudged, ..PurgeOutcome::default() }
     }
 
-    /// How many were meant, and how many it did anything to.
-    fn carry_out(&self, meant: Meant, how: Purge, now: Now) -> (Option<u64>, u64) {
+    fn carry_out(&self, meant: Meant, how: Purge, now: Now) -> CarriedOut {
         let cache = &self.shared.cache;
         let went = match meant {
-            Meant::Keys(keys) => keys.into_iter().map(|key| cache.purge_as(key, how, now)).sum::<usize>() as u64,
+            Meant::Urls(urls) => {
+                let of_ban = |ban: ProgramBan| self.ban_at_once(ban, how, now).went;
+                let went = |url: MeantUrl| {
+                    let of_keys = |at: MeantPlace| cache.purge_as(at.key, how, now) as u64;
+                    // The keys first: what they have is not there for the ban.
+                    url.places.into_iter().map(of_keys).sum::<u64>() + url.also.map_or(0, of_ban)
+                };
+                urls.into_iter().map(went).sum()
+            }
             Meant::Tagged(tags) => cache.purge_tags(&tags, how, now) as u64,
-            Meant::Grouped(groups) => {
-                groups.iter().for_each(|group| cache.invalidate_group(*group));
-                let mut went = 0;
-                cache.look_through(
-                    |object| {
-                        went += u64::from(cache.drop_outdated(object));
-                        true
-                    },
-                    std::thread::yield_now,
-                );
-                went
-            }
-            Meant::Banned(ban) => {
-                let outcome = cache.ban_at_once(Arc::new(ban.purging(how)), now, std::thread::yield_now);
-                return (outcome.matched, outcome.matched.unwrap_or(0));
-            }
+            Meant::Grouped(groups) => self.invalidate_groups(&groups),
+            Meant::Banned(ban) => return self.ban_at_once(ban, how, now),
         };
-        (Some(went), went)
+        CarriedOut { matched: Some(went), went, unjudged: 0 }
+    }
+
+    fn ban_at_once(&self, ban: ProgramBan, how: Purge, now: Now) -> CarriedOut {
+        let ban = Arc::new(ban.purging(how));
+        let outcome = self.shared.cache.ban_at_once(Arc::clone(&ban) as Arc<dyn BanTest>, now, std::thread::yield_now);
+        let (matched, unjudged) = (outcome.matched, ban.unjudged());
+        CarriedOut { matched, went: matched.unwrap_or(0), unjudged }
+    }
+
+    /// What belongs to them is gathered before: what other groups left behind is outdated as well, and no work of this order's.
+    fn invalidate_groups(&self, groups: &[Key]) -> u64 {
+        let cache = &self.shared.cache;
+        let mut theirs = Vec::new();
+        let note = |object: &Arc<Object>| {
+            if cache.belongs(object, groups) {
+                theirs.push(Arc::downgrade(object));
+            }
+            true
+        };
+        cache.look_through(note, std::thread::yield_now);
+        groups.iter().for_each(|group| cache.invalidate_group(*group));
+        theirs.iter().filter_map(Weak::upgrade).filter(|object| cache.drop_outdated(object)).count() as u64
     }
 
     /// Shows what is stored and meant to `look` until that says `false`.
@@ -144,7 +195,7 @@ impl Proxy {
             let _ = objects.iter().filter(|object| is_wanted(object)).all(|object| look(object));
         };
         match meant {
-            Meant::Keys(keys) => all(keys.iter().flat_map(|key| cache.stored_under(*key)).collect()),
+            Meant::Urls(urls) => self.each_of_urls(urls, &mut all),
             Meant::Tagged(tags) => all(cache.tagged(tags)),
             Meant::Banned(_) | Meant::Grouped(_) => {
                 let is_meant = |object: &Object| match meant {
@@ -156,6 +207,27 @@ impl Proxy {
                 cache.look_through(look, std::thread::yield_now);
             }
         }
+    }
+
+    /// What lies under the keys, and what else the programs' URLs mean, each once.
+    fn each_of_urls(&self, urls: &[MeantUrl], all: &mut dyn FnMut(Vec<Arc<Object>>)) {
+        let cache = &self.shared.cache;
+        let mut keys: Vec<Key> = urls.iter().flat_map(|url| url.places.iter().map(|at| at.key)).collect();
+        keys.sort_unstable_by_key(|key| key.bits());
+        keys.dedup();
+        let mut objects: Vec<_> = keys.iter().flat_map(|key| cache.stored_under(*key)).collect();
+        let bans: Vec<&ProgramBan> = urls.iter().filter_map(|url| url.also.as_ref()).collect();
+        if !bans.is_empty() {
+            let look = |object: &Arc<Object>| {
+                let is_new = !keys.contains(&object.key());
+                if is_new && bans.iter().any(|ban| cache.would_hit(*ban, object)) {
+                    objects.push(Arc::clone(object));
+                }
+                true
+            };
+            cache.look_through(look, std::thread::yield_now);
+        }
+        all(objects);
     }
 
     /// What of the store is meant, to be fetched again; `urls_max` bounds how much of it.
@@ -172,21 +244,49 @@ impl Proxy {
                 "conditions on the request say nothing of which URLs are meant: write them on obj.url".to_owned()
             );
         }
-        let (mut shown, mut found) = (Gathered::new(samples_max, now), Vec::new());
+        let (mut shown, mut wanted) = (Gathered::new(samples_max, now), WantedUrls::new(urls_max));
+        let is_by_url = matches!(meant, Meant::Urls(_));
         self.each(&meant, &|_| true, |object| {
             shown.note(object);
-            if let Some(url) = object.url() {
-                found.push((object.hits(), Box::<[u8]>::from(url)));
+            if let Some(url) = object.url().filter(|_| !is_by_url) {
+                wanted.note(object.hits(), url);
             }
             true
         });
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        let mut seen = std::collections::HashSet::new();
-        found.retain(|(_, url)| seen.insert(url.clone()));
-        let left_out = found.len().saturating_sub(urls_max) as u64;
-        found.truncate(urls_max);
-        let urls = found.into_iter().map(|(_, url)| String::from_utf8_lossy(&url).into_owned()).collect();
+        let (urls, left_out) = match &meant {
+            Meant::Urls(urls) => (self.stored_urls(urls), 0),
+            _ => wanted.most_wanted(),
+        };
         Ok(ToRefresh { matched: shown.matched, urls, left_out, samples: shown.samples })
+    }
+
+    /// By which URLs what is stored under these is asked for, on a disk or in memory.
+    fn stored_urls(&self, urls: &[MeantUrl]) -> Vec<String> {
+        let cache = &self.shared.cache;
+        let is_stored = |key: Key| cache.may_recall(key) || !cache.stored_under(key).is_empty();
+        let mut stored: Vec<String> = Vec::new();
+        for url in urls {
+            // Under a program other keys have it, too.
+            let mut is_found = url.also.as_ref().is_some_and(|ban| self.is_any(ban));
+            for at in &url.places {
+                let Some(text) = at.url.as_ref() else { continue };
+                is_found |= is_stored(at.key);
+                if std::mem::take(&mut is_found) && !stored.contains(text) {
+                    stored.push(text.clone());
+                }
+            }
+        }
+        stored
+    }
+
+    fn is_any(&self, ban: &ProgramBan) -> bool {
+        let mut is_any = false;
+        let look = |object: &Arc<Object>| {
+            is_any = self.shared.cache.would_hit(ban, object);
+            !is_any
+        };
+        self.shared.cache.look_through(look, std::thread::yield_now);
+        is_any
     }
 
     /// The tags of what is stored that begin so, those that most carry first, and how many there are.
@@ -199,10 +299,15 @@ impl Proxy {
         let listed: Vec<TagCount> = match prefix.is_empty() {
             true => named.take(tags_max).collect(),
             false => {
-                let mut all: Vec<TagCount> = named.filter(|tag| tag.tag.starts_with(prefix)).collect();
-                total = all.len();
-                all.truncate(tags_max);
-                all
+                let (mut listed, mut count) = (Vec::new(), 0);
+                for tag in named.filter(|tag| tag.tag.starts_with(prefix)) {
+                    count += 1;
+                    if listed.len() < tags_max {
+                        listed.push(tag);
+                    }
+                }
+                total = count;
+                listed
             }
         };
         (listed, total)

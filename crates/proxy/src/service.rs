@@ -36,6 +36,7 @@ use crate::memory_gate::{MemoryGate, MemoryStatus};
 use crate::memory_warden::{self, ProcessMemory};
 use crate::origin::{AddressChange, OriginStatus, UnknownOrigin};
 use crate::prober::Probes;
+use crate::purge_tally::PurgeTally;
 use crate::records::RecordSink;
 use crate::records::expiry_records::ExpiryRecords;
 use crate::route_rules::rate_table::RateTable;
@@ -418,6 +419,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         mirrors_open: AtomicUsize::new(0),
         hit_history: HitHistory::new(deadline_now_ms()),
         http_challenges: Arc::default(),
+        purge_tally: PurgeTally::default(),
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
         coding_threads: Arc::new(coding_threads),

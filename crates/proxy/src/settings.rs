@@ -190,8 +190,9 @@ pub enum ListenMode {
     Forward,
     /// Nothing: whoever asks is sent to https://, at this port of the same host.
     Redirect { https_port: u16 },
-    /// As `Accelerate`, of larder itself, which asks for pages by this scheme to have them fetched: nothing is listened on.
-    Within { scheme: Scheme },
+    /// As `Accelerate`, of larder itself, which asks for pages by this scheme to have them fetched: nothing is listened on. `refreshes`:
+    /// under a program what is stored answers none of them.
+    Within { scheme: Scheme, refreshes: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

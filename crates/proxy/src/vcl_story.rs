@@ -12,6 +12,7 @@
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
 //! program_request             a request under a program, before it is copied
 //! program_at_once             vcl_recv and vcl_hash of most requests, and a hit in one scope, over the borrowed head
+//! program_key                 by which key it would find a request that nobody sent
 //! client_steps                what the program says at each step of a request; of a fetch: `fetch::program_steps`
 //!   → receiving               the request's body, where vcl_recv is going to ask for it
 //!   → delivered               the head of an answer, through vcl_deliver
@@ -38,6 +39,7 @@ pub(crate) mod including;
 pub(crate) mod listener_name;
 pub(crate) mod log_notes;
 pub(crate) mod program_at_once;
+pub(crate) mod program_key;
 pub(crate) mod program_log;
 pub(crate) mod program_purge;
 pub(crate) mod program_request;

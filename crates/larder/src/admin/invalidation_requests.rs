@@ -2,15 +2,16 @@
 //! that has come (`GET /refresh`), and which tags there are (`GET /tags`).
 //!
 //! Whether somebody may is judged before, in `admin_request`; a body comes whole or not at all. Looking through the store is done on a
-//! thread of its own, which gives way to those that serve.
+//! thread of its own (`looking.rs`).
 
 use std::sync::Arc;
 
 use message::{FieldName, Method, Request};
-use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, StoredSample, TagCount};
+use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, PurgeSelector, StoredSample, TagCount};
 use serde_json::{Value, json};
 
 use super::history::AnnotationKind;
+use super::looking::looking;
 use super::purge_body::{self, RefreshOrder, ToFetch};
 use super::refresher::{Refresher, Run};
 use super::vcl_requests::{NotVcl, VclReply, query_value};
@@ -140,7 +141,7 @@ async fn purge(proxy: &Proxy, body: &[u8]) -> Done {
             }
         },
     };
-    answer["notes"] = notes(&order, &outcome, has_disks).into();
+    answer["notes"] = notes(proxy, &order, &outcome, has_disks).into();
     answer["took_ms"] = took_ms(started);
     Ok((status, answer))
 }
@@ -152,16 +153,28 @@ async fn settled(proxy: &Proxy) -> Result<(), String> {
     }
 }
 
-fn notes(order: &PurgeOrder, outcome: &PurgeOutcome, has_disks: bool) -> Vec<&'static str> {
+fn notes(proxy: &Proxy, order: &PurgeOrder, outcome: &PurgeOutcome, has_disks: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.is_pending {
-        notes.push("a condition on the request: each response is tested when somebody asks for it");
+        notes.push("a condition on the request: each response is tested when somebody asks for it".to_owned());
+    }
+    if outcome.unjudged > 0 {
+        notes.push(format!(
+            "the pattern gave up at its limit with {} responses, which are left as they are: write a simpler one, or a prefix or glob",
+            outcome.unjudged
+        ));
+    }
+    if proxy.is_under_program() && order.selector.is_pattern() {
+        notes.push(OF_PROGRAMS_URLS.to_owned());
     }
     if has_disks && !order.is_dry {
-        notes.push("what lies on the disks alone is not counted: it is dropped when it is read");
+        notes.push("what lies on the disks alone is not counted: it is dropped when it is read".to_owned());
     }
     notes
 }
+
+const OF_PROGRAMS_URLS: &str =
+    "what is stored is compared by its URL as the VCL leaves it; a whole `url` is the one that clients ask for";
 
 fn purge_json(word: &str, order: &PurgeOrder, outcome: &PurgeOutcome) -> Value {
     json!({
@@ -203,6 +216,7 @@ async fn refresh(proxy: &Proxy, refresher: &Arc<Refresher>, order: RefreshOrder)
                 "rate": rate,
                 "dry_run": order.is_dry,
                 "samples": found.samples.iter().map(sample_json).collect::<Vec<_>>(),
+                "notes": refresh_notes(proxy, &selector),
             });
             (answer, Run::refresh(found.urls, selector, rate))
         }
@@ -218,6 +232,17 @@ async fn refresh(proxy: &Proxy, refresher: &Arc<Refresher>, order: RefreshOrder)
     let mut answer = answer;
     answer["took_ms"] = took_ms(started);
     Ok((if order.is_dry { 200 } else { 202 }, answer))
+}
+
+fn refresh_notes(proxy: &Proxy, selector: &PurgeSelector) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    if !matches!(selector, PurgeSelector::Urls(_)) && !proxy.disks_status().is_empty() {
+        notes.push("what lies on the disks alone is not fetched again: name it by its `url`");
+    }
+    if proxy.is_under_program() && selector.is_pattern() {
+        notes.push(OF_PROGRAMS_URLS);
+    }
+    notes
 }
 
 async fn tags(proxy: &Proxy, prefix: String, limit: usize) -> Done {
@@ -236,19 +261,6 @@ fn tag_json(tag: &TagCount) -> Value {
 fn took_ms(started: Moment) -> Value {
     let micros = started.micros_until(Moment::now());
     json!((micros / 100) as f64 / 10.0)
-}
-
-/// On a thread of its own, which gives way to the cores.
-async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, (u16, String)> {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let thread = std::thread::Builder::new().name("larder-looking".to_owned());
-    let spawned = thread.spawn(move || {
-        proxy::give_way_to_cores();
-        // Who asked may be gone.
-        let _ = tell.send(look());
-    });
-    spawned.map_err(|why| (503, format!("no thread to look through the store: {why}")))?;
-    told.await.map_err(|_| (500, "looking through the store ended in a panic".to_owned()))
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub struct Observation {
     pub resident_bytes: Option<u64>,
     pub memory: MemoryStatus,
     pub coding: CodingStatus,
+    /// Orders to purge: selector, what came of it, and how many.
+    pub purge_orders: Vec<(&'static str, &'static str, u64)>,
 }
 
 /// A certificate of a listener.
@@ -125,6 +127,7 @@ impl Observation {
             resident_bytes: process_memory::resident_bytes(),
             memory: proxy.memory_status(),
             coding: proxy.coding_status(),
+            purge_orders: proxy.purge_orders_counts(),
         }
     }
 
@@ -257,6 +260,7 @@ pub mod tests {
             acme_counts: (6, 5),
             resident_bytes: Some(4096),
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
+            purge_orders: vec![("tags", "dropped", 3)],
             coding: CodingStatus {
                 threads: 3,
                 memory_bytes: 51,

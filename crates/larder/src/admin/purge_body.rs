@@ -1,16 +1,17 @@
 //! The JSON body of an order to purge, refresh or warm: one selector, and how. What is wrong with it is said by name.
 
 use message::Scheme;
-use proxy::{PurgeOrder, PurgeSelector, Softness};
+use proxy::{OrderedUrl, PurgeOrder, PurgeSelector, Softness};
 use serde_json::{Map, Value};
 
 use super::explain_request::head_of;
 use crate::limits::{
-    PURGE_GRACE_MAX, PURGE_SAMPLES, PURGE_SAMPLES_MAX, PURGE_TAGS_MAX, REFRESH_RATE, REFRESH_RATE_MAX, WARM_URLS_MAX,
+    PURGE_GRACE_MAX, PURGE_SAMPLES, PURGE_SAMPLES_MAX, PURGE_TAGS_MAX, PURGE_URLS_MAX, REFRESH_RATE, REFRESH_RATE_MAX,
+    WARM_URLS_MAX,
 };
 
 /// The words that say what is meant: a body has one of them.
-const SELECTORS: [&str; 9] = ["url", "prefix", "host", "glob", "regex", "ban", "tags", "group", "all"];
+const SELECTORS: [&str; 10] = ["url", "urls", "prefix", "host", "glob", "regex", "ban", "tags", "group", "all"];
 
 /// An order to fetch again, or before anybody asks.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +55,7 @@ pub fn refresh(body: &[u8]) -> Result<RefreshOrder, String> {
     let fields = object(body)?;
     let word = selector_word(&fields)?;
     if matches!(word, "group" | "all") {
-        return Err(format!("`{word}` cannot be refreshed: name a url, prefix, host, glob, regex, ban or tags"));
+        return Err(format!("`{word}` cannot be refreshed: name a url, urls, prefix, host, glob, regex, ban or tags"));
     }
     only(&fields, word, &["rate", "dry_run", "samples"])?;
     let what = ToFetch::Stored(selector(&fields, word)?);
@@ -121,9 +122,10 @@ fn selector(fields: &Map<String, Value>, word: &str) -> Result<PurgeSelector, St
         return Err("`origin` stands beside `group` alone: it says whose group it is".to_owned());
     }
     Ok(match word {
-        "url" => {
-            let (scheme, head) = head_for(&text(word, value)?)?;
-            PurgeSelector::Url { head, scheme }
+        "url" => PurgeSelector::Urls(vec![ordered(text(word, value)?)?]),
+        "urls" => {
+            let urls = texts(word, value, PURGE_URLS_MAX)?;
+            PurgeSelector::Urls(urls.into_iter().map(ordered).collect::<Result<_, _>>()?)
         }
         "prefix" => PurgeSelector::Prefix(text(word, value)?),
         "host" => PurgeSelector::Host(text(word, value)?),
@@ -140,6 +142,11 @@ fn selector(fields: &Map<String, Value>, word: &str) -> Result<PurgeSelector, St
         _ if *value == Value::Bool(true) => PurgeSelector::All,
         _ => return Err("write \"all\": true".to_owned()),
     })
+}
+
+fn ordered(url: String) -> Result<OrderedUrl, String> {
+    let (scheme, head) = head_for(&url)?;
+    Ok(OrderedUrl { url, head, scheme })
 }
 
 fn text(key: &str, value: &Value) -> Result<String, String> {
@@ -194,7 +201,17 @@ mod tests {
         let read = |body: &str| purge(body.as_bytes()).unwrap_or_else(|why| panic!("{body}: {why}"));
         let (word, order) = read(r#"{"url": "http://a.test/x?y"}"#);
         let head = b"GET /x?y HTTP/1.1\r\nHost: a.test\r\n\r\n".to_vec();
-        assert_eq!((word, &order.selector), ("url", &PurgeSelector::Url { head, scheme: Scheme::Http }));
+        assert_eq!(
+            (word, &order.selector),
+            (
+                "url",
+                &PurgeSelector::Urls(vec![OrderedUrl {
+                    url: "http://a.test/x?y".to_owned(),
+                    head,
+                    scheme: Scheme::Http
+                }])
+            )
+        );
         assert_eq!((order.soft, order.is_dry, order.samples_max), (None, false, 0));
         let (_, order) = read(r#"{"tags": ["a", "b"], "soft": true, "grace_s": 60, "dry_run": true}"#);
         assert_eq!(order.selector, PurgeSelector::Tags(vec!["a".to_owned(), "b".to_owned()]));
@@ -219,13 +236,15 @@ mod tests {
             ("", "no JSON"),
             ("{\"url\": ", "no JSON"),
             ("[]", "a JSON object"),
-            ("{}", "one of: url, prefix"),
-            (r#"{"dry_run": true}"#, "one of: url, prefix"),
+            ("{}", "one of: url, urls, prefix"),
+            (r#"{"dry_run": true}"#, "one of: url, urls, prefix"),
             (r#"{"url": "http://a/", "all": true}"#, "`url` and `all` both"),
             (r#"{"url": 7}"#, "`url` is a text"),
             (r#"{"url": ""}"#, "`url` is a text"),
             (r#"{"url": "a.test/"}"#, "http:// or https://"),
             (r#"{"url": "http://a.test/\r\nX: y"}"#, "%XX"),
+            (r#"{"urls": []}"#, "`urls` is a list of texts"),
+            (r#"{"urls": ["http://a/", "a"]}"#, "http:// or https://"),
             (r#"{"tags": []}"#, "`tags` is a list of texts"),
             (r#"{"tags": "a"}"#, "`tags` is a list of texts"),
             (r#"{"tags": [1]}"#, "`tags` is a list of texts"),

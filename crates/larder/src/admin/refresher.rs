@@ -1,21 +1,23 @@
 //! Fetches URLs through larder itself, so many a second: what is stored and to be fetched again, or what is to be there before anybody
 //! asks. One run at a time. It ends when origins answer with errors: whoever is down is not helped by more requests.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use message::Scheme;
 use parking_lot::Mutex;
 use proxy::{Proxy, PurgeOrder, PurgeSelector, Softness};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
+use super::asked_within::{self, Asking};
+use super::looking::looking;
 use super::purge_body::head_for;
+use super::refresh_verdict::{Verdict, Way, judged};
 use super::sitemap;
 use crate::limits::{
-    REFRESH_AT_ONCE, REFRESH_FAILURES_MAX, REFRESH_PATIENCE, SITEMAP_BYTES_MAX, SITEMAPS_MAX, WARM_URLS_MAX,
+    REFRESH_AT_ONCE, REFRESH_FAILURES_MAX, REFRESH_STALE_LOOKS_MAX, REFRESH_STALE_PAUSE, SITEMAP_BYTES_MAX,
+    SITEMAPS_MAX, WARM_URLS_MAX,
 };
 
 /// What is fetched.
@@ -57,10 +59,26 @@ struct Progress {
     rate: u32,
     /// Why it ended before all was asked for.
     stopped: Option<String>,
+    last_failure: Option<String>,
+    /// Sentences for people.
+    notes: Vec<String>,
 }
 
-/// What asking for a URL came to.
-type Fetched = Result<u16, String>;
+/// What asking for a URL came to. The error says why it failed.
+type Fetched = Result<(), String>;
+
+/// Ends the run, however it ends.
+struct EndsRun(Arc<Refresher>);
+
+impl Drop for EndsRun {
+    fn drop(&mut self) {
+        let mut progress = self.0.0.lock();
+        progress.is_running = false;
+        if std::thread::panicking() {
+            progress.stopped = Some("it ended in a panic, which stderr has".to_owned());
+        }
+    }
+}
 
 impl Refresher {
     /// False if one runs.
@@ -79,10 +97,9 @@ impl Refresher {
         drop(progress);
         let (refresher, proxy) = (Arc::clone(refresher), proxy.clone());
         tokio::spawn(async move {
+            let _ends_run = EndsRun(Arc::clone(&refresher));
             let ended = refresher.go(&proxy, run).await;
-            let mut progress = refresher.0.lock();
-            progress.is_running = false;
-            progress.stopped = ended.err();
+            refresher.0.lock().stopped = ended.err();
         });
         true
     }
@@ -101,6 +118,8 @@ impl Refresher {
             "failed": progress.failed,
             "rate": progress.rate,
             "stopped": progress.stopped,
+            "last_failure": progress.last_failure,
+            "notes": progress.notes,
         })
     }
 
@@ -109,15 +128,20 @@ impl Refresher {
         let urls = match run.sitemap {
             None => run.urls,
             Some(url) => {
-                let listed = listed(proxy, &url).await?;
+                let listed = self.listed(proxy, url).await?;
                 self.0.lock().queued = listed.len();
                 listed
             }
         };
-        let asks_origin = run.refreshes.is_some() && proxy.heeds_no_cache();
-        if let Some(selector) = run.refreshes.filter(|_| !asks_origin) {
-            make_stale(proxy, selector).await?;
-        }
+        let way = match run.refreshes {
+            None => Way::Warm,
+            Some(_) if proxy.is_under_program() => Way::Miss,
+            Some(_) if proxy.heeds_no_cache() => Way::NoCache,
+            Some(selector) => {
+                make_stale(proxy, selector).await?;
+                Way::MadeStale
+            }
+        };
         let mut turns = tokio::time::interval(Duration::from_secs(1) / run.rate);
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut under_way = JoinSet::new();
@@ -128,7 +152,7 @@ impl Refresher {
             }
             self.may_go_on()?;
             let proxy = proxy.clone();
-            under_way.spawn(async move { fetch(&proxy, &url, asks_origin).await });
+            under_way.spawn(async move { fetch(&proxy, &url, way).await });
             while let Some(fetched) = under_way.try_join_next() {
                 self.note(fetched.unwrap_or_else(|why| Err(why.to_string())));
             }
@@ -149,10 +173,43 @@ impl Refresher {
         let mut progress = self.0.lock();
         progress.done += 1;
         match fetched {
-            Ok(status) if status < 500 => progress.failed_in_a_row = 0,
-            Ok(status) => progress.note_failure(format!("status {status}")),
+            Ok(()) => progress.failed_in_a_row = 0,
             Err(why) => progress.note_failure(why),
         }
+    }
+
+    /// The URLs of a sitemap, and of those that it names, each once.
+    async fn listed(&self, proxy: &Proxy, url: String) -> Result<Vec<String>, String> {
+        let mut sitemaps = vec![url];
+        let (mut known, mut known_urls): (HashSet<String>, HashSet<String>) = Default::default();
+        let (mut urls, mut left_out) = (Vec::new(), 0);
+        known.extend(sitemaps.iter().cloned());
+        while let Some(url) = sitemaps.pop() {
+            self.may_go_on()?;
+            let text = page(proxy, &url).await.map_err(|why| format!("the sitemap {url}: {why}"))?;
+            let listed = sitemap::read(&text).ok_or_else(|| format!("{url} is no sitemap: it names no <loc>"))?;
+            for url in listed.urls.into_iter().filter(|url| head_for(url).is_ok()) {
+                match listed.is_index {
+                    true if known.contains(&url) => {}
+                    true if known.len() >= SITEMAPS_MAX => left_out += 1,
+                    true => {
+                        known.insert(url.clone());
+                        sitemaps.push(url);
+                    }
+                    false if urls.len() < WARM_URLS_MAX && known_urls.insert(url.clone()) => urls.push(url),
+                    false => {}
+                }
+            }
+        }
+        let mut notes = Vec::new();
+        if left_out > 0 {
+            notes.push(format!("{SITEMAPS_MAX} sitemaps were read, and {left_out} more are named, which were not"));
+        }
+        if urls.len() == WARM_URLS_MAX {
+            notes.push(format!("{WARM_URLS_MAX} URLs are one run: if more are listed they are not fetched"));
+        }
+        self.0.lock().notes = notes;
+        Ok(urls)
     }
 
     fn may_go_on(&self) -> Result<(), String> {
@@ -169,8 +226,9 @@ impl Progress {
     fn note_failure(&mut self, why: String) {
         self.failed += 1;
         self.failed_in_a_row += 1;
+        self.last_failure = Some(why.clone());
         if self.failed_in_a_row == REFRESH_FAILURES_MAX {
-            self.stopped = Some(format!("{REFRESH_FAILURES_MAX} URLs in a row failed, the last with {why}"));
+            self.stopped = Some(format!("{REFRESH_FAILURES_MAX} URLs in a row failed, the last: {why}"));
         }
     }
 }
@@ -179,85 +237,36 @@ impl Progress {
 async fn make_stale(proxy: &Proxy, selector: PurgeSelector) -> Result<(), String> {
     let (soft, proxy) = (Some(Softness::default()), proxy.clone());
     let order = PurgeOrder { selector, soft, is_dry: false, samples_max: 0 };
-    let purged = tokio::task::spawn_blocking(move || proxy.purge(&order)).await;
-    purged.map_err(|why| why.to_string())?.map(drop)
+    let purged = looking(move || proxy.purge(&order)).await;
+    purged.map_err(|(_, why)| why)?.map(drop)
 }
 
 /// Asks for a URL as a browser does, and reads all of what comes.
-async fn fetch(proxy: &Proxy, url: &str, asks_origin: bool) -> Fetched {
-    let mut lines =
-        "Accept-Encoding: gzip, deflate, br, zstd\r\nUser-Agent: larder\r\nConnection: close\r\n".to_owned();
-    if asks_origin {
-        lines.push_str("Cache-Control: no-cache\r\n");
-    }
-    let (scheme, head) = head_for(url)?;
-    within_time(async {
-        let mut stream = asked(proxy, scheme, &head, &lines).await?;
-        let (mut bytes, mut begins) = (vec![0; 16 << 10], Vec::new());
-        loop {
-            match stream.read(&mut bytes).await? {
-                0 => return Ok(status_of(&begins)),
-                read if begins.len() < STATUS_END => begins.extend_from_slice(&bytes[..read]),
-                _ => {}
-            }
+async fn fetch(proxy: &Proxy, url: &str, way: Way) -> Fetched {
+    let lines = match way {
+        Way::NoCache => "Accept-Encoding: gzip, deflate, br, zstd\r\nCache-Control: no-cache\r\n",
+        _ => "Accept-Encoding: gzip, deflate, br, zstd\r\n",
+    };
+    let asking = Asking { refreshes: way == Way::Miss, lines, body_bytes_max: 0 };
+    let failed = |why: String| format!("{url}: {why}");
+    for _ in 0..REFRESH_STALE_LOOKS_MAX {
+        let answered = asked_within::ask(proxy, url, asking).await.map_err(failed)?;
+        match judged(answered.status, answered.cache_status.as_deref(), way) {
+            Verdict::Done => return Ok(()),
+            Verdict::Failed(why) => return Err(failed(why)),
+            Verdict::StillStale => tokio::time::sleep(REFRESH_STALE_PAUSE).await,
         }
-    })
-    .await
-}
-
-/// `HTTP/1.1 200`
-const STATUS_END: usize = 12;
-
-/// What ends before it has begun is a failure of larder's own.
-fn status_of(begins: &[u8]) -> u16 {
-    let digits = begins.get(9..STATUS_END).and_then(|digits| std::str::from_utf8(digits).ok());
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(599)
-}
-
-async fn asked(proxy: &Proxy, scheme: Scheme, head: &[u8], lines: &str) -> std::io::Result<UnixStream> {
-    let mut stream = UnixStream::from_std(proxy.connect_within(scheme)?)?;
-    let end = head.len().saturating_sub(2);
-    stream.write_all(&[&head[..end], lines.as_bytes(), b"\r\n"].concat()).await?;
-    Ok(stream)
-}
-
-async fn within_time<T>(asking: impl Future<Output = std::io::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(REFRESH_PATIENCE, asking).await {
-        Ok(asked) => asked.map_err(|why| why.to_string()),
-        Err(_) => Err(format!("no end of the answer in {} s", REFRESH_PATIENCE.as_secs())),
     }
+    let waited = REFRESH_STALE_PAUSE * REFRESH_STALE_LOOKS_MAX as u32;
+    Err(failed(format!("its origin has brought nothing in {} s, and what is stale is served on", waited.as_secs())))
 }
 
-/// The URLs of a sitemap, and of those that it names.
-async fn listed(proxy: &Proxy, url: &str) -> Result<Vec<String>, String> {
-    let (mut sitemaps, mut urls, mut read) = (vec![url.to_owned()], Vec::new(), 0);
-    while let Some(url) = sitemaps.pop() {
-        read += 1;
-        let text = whole(proxy, &url).await.map_err(|why| format!("the sitemap {url}: {why}"))?;
-        let page = sitemap::read(&text).ok_or_else(|| format!("{url} is no sitemap: it names no <loc>"))?;
-        let room =
-            if page.is_index { SITEMAPS_MAX.saturating_sub(read + sitemaps.len()) } else { WARM_URLS_MAX - urls.len() };
-        let into = if page.is_index { &mut sitemaps } else { &mut urls };
-        into.extend(page.urls.into_iter().filter(|url| head_for(url).is_ok()).take(room));
-    }
-    Ok(urls)
-}
-
-/// The body of a page that is not coded, and ends with its connection.
-async fn whole(proxy: &Proxy, url: &str) -> Result<String, String> {
-    let (scheme, head) = head_for(url)?;
-    let at = head.windows(11).position(|bytes| bytes == b" HTTP/1.1\r\n").unwrap_or_default();
-    let head = [&head[..at], b" HTTP/1.0\r\n", &head[at + 11..]].concat();
-    let answer = within_time(async {
-        let mut answer = Vec::new();
-        let stream = asked(proxy, scheme, &head, "User-Agent: larder\r\n").await?;
-        stream.take(SITEMAP_BYTES_MAX).read_to_end(&mut answer).await?;
-        Ok(answer)
-    })
-    .await?;
-    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or("there is no answer")?;
-    match status_of(&answer) {
-        200 => Ok(String::from_utf8_lossy(&answer[end + 4..]).into_owned()),
+/// The text of a page that is not coded.
+async fn page(proxy: &Proxy, url: &str) -> Result<String, String> {
+    let asking = Asking { body_bytes_max: SITEMAP_BYTES_MAX, ..Asking::default() };
+    let answered = asked_within::ask(proxy, url, asking).await?;
+    match answered.status {
+        200 => Ok(String::from_utf8_lossy(&answered.body).into_owned()),
         status => Err(format!("it is answered with {status}")),
     }
 }
@@ -267,22 +276,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_read_from_what_comes_first() {
-        assert_eq!(status_of(b"HTTP/1.1 304 Not Modified\r\n"), 304);
-        assert_eq!(status_of(b"HTTP/1.1 2"), 599);
-        assert_eq!(status_of(b""), 599);
-    }
-
-    #[test]
     fn a_run_ends_when_so_many_fail_one_after_another() {
         let refresher = Refresher::default();
-        let fails = |times: usize| (0..times).for_each(|_| refresher.note(Ok(503)));
+        let fails = |times: usize| (0..times).for_each(|_| refresher.note(Err("status 503".to_owned())));
         fails(REFRESH_FAILURES_MAX - 1);
-        refresher.note(Ok(404));
+        refresher.note(Ok(()));
         fails(REFRESH_FAILURES_MAX - 1);
         assert_eq!(refresher.may_go_on(), Ok(()));
         refresher.note(Err("cut off".to_owned()));
         assert!(refresher.may_go_on().unwrap_err().contains("cut off"));
         assert_eq!(refresher.progress_json()["failed"], 2 * REFRESH_FAILURES_MAX - 1);
+    }
+
+    #[test]
+    fn a_run_that_ends_in_a_panic_is_over() {
+        let refresher = Arc::new(Refresher::default());
+        refresher.0.lock().is_running = true;
+        let its = Arc::clone(&refresher);
+        let ended = std::thread::spawn(move || {
+            let _ends_run = EndsRun(its);
+            panic!("as a test wants it");
+        });
+        assert!(ended.join().is_err());
+        let told = refresher.progress_json();
+        assert!(told["running"] == false && told["stopped"].to_string().contains("panic"), "{told}");
     }
 }

@@ -24,7 +24,7 @@ pub fn purged(answer: &Value) -> String {
     if answer["disks"] == "acknowledged" {
         lines.push("the disks acknowledge it".to_owned());
     }
-    lines.extend(each(&answer["notes"]).filter_map(Value::as_str).map(|note| format!("note: {note}")));
+    add_notes(answer, &mut lines);
     lines.join("\n") + "\n"
 }
 
@@ -41,6 +41,7 @@ pub fn begun(answer: &Value) -> String {
         lines.push(format!("note: {} more are not fetched: that is as many as one run takes", urls(left_out)));
     }
     add_samples(answer, &mut lines);
+    add_notes(answer, &mut lines);
     lines.join("\n") + "\n"
 }
 
@@ -51,10 +52,20 @@ pub fn ended(progress: &Value) -> String {
         0 => "none failed".to_owned(),
         failed => format!("{failed} failed"),
     };
-    match progress["stopped"].as_str() {
-        None => format!("{done} of {} asked for, {failures}\n", urls(progress["queued"].as_u64().unwrap_or(done))),
-        Some(why) => format!("ended early after {done} of {}, {failures}: {}\n", progress["queued"], shown_safely(why)),
+    let mut lines = Vec::new();
+    add_notes(progress, &mut lines);
+    if let Some(why) = progress["last_failure"].as_str().filter(|_| progress["stopped"].is_null()) {
+        lines.push(format!("the last that failed: {}", shown_safely(why)));
     }
+    lines.push(match progress["stopped"].as_str() {
+        None => format!("{done} of {} asked for, {failures}", urls(progress["queued"].as_u64().unwrap_or(done))),
+        Some(why) => format!("ended early after {done} of {}, {failures}: {}", progress["queued"], shown_safely(why)),
+    });
+    lines.join("\n") + "\n"
+}
+
+fn add_notes(answer: &Value, lines: &mut Vec<String>) {
+    lines.extend(each(&answer["notes"]).filter_map(Value::as_str).map(|note| format!("note: {}", shown_safely(note))));
 }
 
 /// Of `GET /tags`.
@@ -134,6 +145,11 @@ mod tests {
         assert_eq!(
             ended(&json!({"queued": 2, "done": 2, "failed": 0, "stopped": null})),
             "2 of 2 URLs asked for, none failed\n"
+        );
+        let failed = json!({"queued": 2, "done": 2, "failed": 1, "stopped": null, "last_failure": "http://a/: status 403", "notes": ["so"]});
+        assert_eq!(
+            ended(&failed),
+            "note: so\nthe last that failed: http://a/: status 403\n2 of 2 URLs asked for, 1 failed\n"
         );
         let stopped = json!({"queued": 20, "done": 10, "failed": 10, "stopped": "ten failed"});
         assert_eq!(ended(&stopped), "ended early after 10 of 20, 10 failed: ten failed\n");

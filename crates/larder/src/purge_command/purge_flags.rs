@@ -188,7 +188,11 @@ impl PurgeFlags {
 
 impl RefreshFlags {
     pub(super) fn orders(&self) -> Result<Vec<Value>, String> {
-        let mut orders = self.selector.orders();
+        // One run at a time: several URLs are one.
+        let mut orders = match self.selector.urls.len() {
+            0 | 1 => self.selector.orders(),
+            _ => vec![json!({ "urls": self.selector.urls })],
+        };
         for order in &mut orders {
             order["rate"] = self.rate.into();
             if self.dry_run {
@@ -293,5 +297,9 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(json!(refresh.orders().unwrap()), json!([{"ban": "c", "rate": 7}]));
+        let urls = ["http://a/", "http://b/"].map(str::to_owned).to_vec();
+        let of_several =
+            RefreshFlags { selector: SelectorFlags { urls, ..Default::default() }, rate: 7, ..Default::default() };
+        assert_eq!(json!(of_several.orders().unwrap()), json!([{"urls": ["http://a/", "http://b/"], "rate": 7}]));
     }
 }

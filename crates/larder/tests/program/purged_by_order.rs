@@ -20,6 +20,7 @@ fn selectors(larder: &PurgingLarder) -> Vec<(Value, Vec<&'static str>)> {
         (json!({ "url": larder.url("/nothing") }), vec![]),
         (json!({ "prefix": format!("{address}/news/") }), vec!["/news/1", "/news/2"]),
         (json!({ "prefix": format!("https://{address}/a") }), vec!["/a", "/a?x=1"]),
+        (json!({ "prefix": format!("HTTP://{address}/a?") }), vec!["/a?x=1"]),
         (json!({ "prefix": "/news/1" }), vec!["/news/1"]),
         (json!({ "host": address.to_string() }), PATHS.to_vec()),
         (json!({ "host": "www.example.org" }), vec![]),
@@ -115,6 +116,7 @@ fn a_program_with_a_hash_of_its_own_has_its_pages_purged_by_url_and_tag() {
     };
     for order in [
         json!({ "url": larder.url("/tagged/1?x=1") }),
+        json!({ "url": larder.url("/tagged/1?z=3") }),
         json!({ "prefix": "/tagged/1" }),
         json!({ "tags": ["product-1"] }),
         json!({ "all": true }),
@@ -156,6 +158,8 @@ fn nobody_gives_orders_who_may_not_and_no_order_is_guessed() {
         ("POST /purge", "{\"regex\": \"a b\"}", 422, "no URL has a blank"),
         ("POST /purge", "{\"ban\": \"obj.uri ~ a\"}", 422, "obj.uri"),
         ("POST /purge", "{\"prefix\": \"www.example.org\"}", 422, "a whole host"),
+        ("POST /purge", "{\"prefix\": \"*.example.org/\"}", 422, "`glob`"),
+        ("POST /purge", "{\"host\": \"*.example.org\"}", 422, "`glob`"),
         ("POST /refresh", "{\"ban\": \"req.url ~ a\"}", 422, "obj.url"),
         ("GET /purge", "", 405, ""),
     ] {
@@ -245,8 +249,55 @@ fn a_run_ends_where_the_origin_is_down() {
     let output = larder.command(&["warm", "--urls", list.to_str().unwrap(), "--rate", "200"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.code() == Some(1) && said.contains("10 URLs in a row failed, the last with status 503"),
+        output.status.code() == Some(1)
+            && said.contains("10 URLs in a row failed, the last: http://")
+            && said.contains(": status 503"),
         "{said}"
     );
     assert!(larder.origin.asked() < 50, "{} were asked for", larder.origin.asked());
+}
+
+/// The ports 80 and 443 go without saying, whatever the scheme: of what is stored, and of what is ordered.
+#[test]
+fn a_host_is_one_whichever_of_the_usual_ports_it_names() {
+    let larder = PurgingLarder::start("ports", false);
+    let ask = |host: &str| {
+        let head = format!("GET /a HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        assert!(exchange(larder.address, &head).starts_with("HTTP/1.1 200"), "{host}");
+    };
+    for host in ["a.test", "a.test:80", "a.test:443"] {
+        for order in [
+            json!({ "host": "a.test" }),
+            json!({ "host": "a.test:443" }),
+            json!({ "host": "A.test:80" }),
+            json!({ "prefix": "https://a.test:443/" }),
+            json!({ "prefix": "a.test/a" }),
+        ] {
+            ask(host);
+            ask("a.test:8080");
+            assert_eq!(larder.purge(&order)["dropped"], 1, "{host} by {order}");
+        }
+    }
+    assert_eq!(larder.purge(&json!({ "host": "a.test:8080" }))["dropped"], 1);
+}
+
+#[test]
+fn a_pattern_past_its_limit_is_said() {
+    let larder = PurgingLarder::start("past-limit", false);
+    larder.version_of(&format!("/{}", "a".repeat(60)));
+    let done = larder.purge(&json!({ "regex": "/((a+)+)+\\2[!?]$" }));
+    assert!(done["notes"].to_string().contains("gave up"), "{done}");
+}
+
+/// What another group left behind is not this one's.
+#[test]
+fn a_group_counts_what_is_its_own() {
+    let larder = PurgingLarder::start("groups", false);
+    larder.version_of("/grouped");
+    larder.version_of("/grouped/others");
+    let line = "Cache-Group-Invalidation: \"others\"";
+    let head = format!("PURGE /x HTTP/1.1\r\nHost: {}\r\n{line}\r\nConnection: close\r\n\r\n", larder.address);
+    assert!(exchange(larder.address, &head).starts_with("HTTP/1.1 200"));
+    let done = larder.purge(&json!({ "group": "news", "origin": larder.url("") }));
+    assert_eq!((&done["matched"], &done["dropped"]), (&json!(1), &json!(1)), "{done}");
 }

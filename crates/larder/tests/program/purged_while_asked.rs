@@ -19,6 +19,10 @@ fn orders(larder: &PurgingLarder) -> Vec<Value> {
         json!({ "ban": "req.url == /hammered" }),
         json!({ "tags": ["hammer"] }),
         json!({ "group": "hammer", "origin": larder.url("") }),
+        // It may not be served stale.
+        json!({ "url": larder.url("/hammered"), "soft": true }),
+        json!({ "prefix": "/ham", "soft": true }),
+        json!({ "tags": ["hammer"], "soft": true }),
         json!({ "all": true }),
     ]
 }

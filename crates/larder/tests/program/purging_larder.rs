@@ -31,9 +31,10 @@ impl VersionedOrigin {
         let (version, asked, is_down) =
             (Arc::new(AtomicU64::new(1)), Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let (of_now, count, down) = (version.clone(), asked.clone(), is_down.clone());
-        let address = answering_origin::start(move |head| {
+        let address = answering_origin::start_with(move |stream, head| {
             count.fetch_add(1, Ordering::SeqCst);
-            Some(answer_to(head, of_now.load(Ordering::SeqCst), down.load(Ordering::SeqCst)))
+            let text = answer_to(head, of_now.load(Ordering::SeqCst), down.load(Ordering::SeqCst));
+            stream.write_all(text.as_bytes()).is_ok() && !target_of(head).starts_with("/cut")
         });
         VersionedOrigin { address, version, asked, is_down }
     }
@@ -52,6 +53,7 @@ fn fields_of(path: &str) -> &'static str {
     match path.split('?').next().unwrap_or_default() {
         "/tagged/1" => "Surrogate-Key: product-1 Menu\r\n",
         "/tagged/2" => "Cache-Tag: Product-2,Menu\r\n",
+        "/grouped/others" => "Cache-Groups: \"others\"\r\n",
         "/grouped" => "Cache-Groups: \"news\"\r\n",
         "/picture" => "Content-Type: image/png\r\n",
         "/agents" => "Vary: X-Agent\r\n",
@@ -62,17 +64,49 @@ fn fields_of(path: &str) -> &'static str {
 
 fn answer_to(head: &str, version: u64, is_down: bool) -> String {
     let path = target_of(head);
-    let body = match path {
-        "/sitemap.xml" => {
-            "<urlset><url><loc>http://HOST/warm/1</loc></url><url><loc>http://HOST/warm/2</loc></url></urlset>"
-                .replace("HOST", host_of(head))
-        }
-        _ => version.to_string(),
+    let body = sitemap_at(path, host_of(head)).unwrap_or_else(|| version.to_string());
+    let status = match path {
+        _ if is_down => "503 Down",
+        "/forbidden" => "403 Forbidden",
+        "/gone" => "404 Not Found",
+        _ => "200 OK",
     };
-    let status = if is_down { "503 Down" } else { "200 OK" };
-    let lifetimes = if path.starts_with("/soft") { "max-age=600, stale-while-revalidate=600" } else { "max-age=600" };
+    let lifetimes = match path {
+        path if path.starts_with("/soft") => "max-age=600, stale-while-revalidate=600, stale-if-error=600",
+        path if path.starts_with("/covered") => "max-age=600, stale-if-error=600",
+        _ => "max-age=600",
+    };
     let (fields, bytes) = (fields_of(path), body.len());
-    format!("HTTP/1.1 {status}\r\nCache-Control: {lifetimes}\r\n{fields}Content-Length: {bytes}\r\n\r\n{body}")
+    let framing = match path {
+        "/cut" => "Content-Length: 1000\r\nConnection: close\r\n".to_owned(),
+        "/cut/chunked" => "Transfer-Encoding: chunked\r\nConnection: close\r\n".to_owned(),
+        _ => format!("Content-Length: {bytes}\r\n"),
+    };
+    let body = if path == "/cut/chunked" { format!("40\r\n{body}") } else { body };
+    format!("HTTP/1.1 {status}\r\nCache-Control: {lifetimes}\r\n{fields}{framing}\r\n{body}")
+}
+
+/// A site's lists of its pages, and lists of such lists.
+fn sitemap_at(path: &str, host: &str) -> Option<String> {
+    let urls = |paths: Vec<String>| {
+        let locations: String = paths.iter().map(|path| format!("<url><loc>http://{host}{path}</loc></url>")).collect();
+        format!("<urlset>{locations}</urlset>")
+    };
+    let index = |paths: Vec<String>| urls(paths).replace("urlset", "sitemapindex").replace("url>", "sitemap>");
+    let numbered = |path: &str, count: usize| (1..=count).map(|number| format!("{path}{number}")).collect::<Vec<_>>();
+    Some(match path {
+        "/sitemap.xml" => urls(numbered("/warm/", 2)),
+        "/sitemap-index.xml" => index(vec!["/sitemap-index.xml".into(), "/sitemap.xml".into(), "/sitemap.xml".into()]),
+        "/sitemap-many.xml" => index(numbered("/sitemap-of-many/", 60)),
+        "/sitemap-slow.xml" => index(numbered("/sitemap-slow/", 40)),
+        path if path.starts_with("/sitemap-slow/") => {
+            std::thread::sleep(Duration::from_millis(100));
+            urls(numbered("/warm/", 2))
+        }
+        path if path.starts_with("/sitemap-of-many/") => urls(numbered("/warm/", 1)),
+        "/sitemap-large.xml" => urls(vec!["/large".into()]) + &" ".repeat(17 << 20),
+        _ => return None,
+    })
 }
 
 fn host_of(head: &str) -> &str {

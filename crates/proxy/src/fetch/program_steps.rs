@@ -343,6 +343,9 @@ fn backend_response(fetch: &mut Fetch, head: ResponseHead, mut body: SettledBody
             BackendResponseVerdict::Error(status) => return Err(Instead::said(status)),
             BackendResponseVerdict::Fail(_) => return Err(Instead::PROGRAM_FAILED),
         };
+        if brings_error_for_refresh(scope) {
+            return Err(Instead::Abandon("abandoned"));
+        }
         Ok((scope.response.to_made(), pass_for))
     });
     match made.unwrap_or(Err(Instead::PROGRAM_FAILED)) {
@@ -410,6 +413,12 @@ fn go(fetch: &mut Fetch, instead: Instead) -> FetchVerdict {
     }
 }
 
+/// A page or a mark of an origin that fails would answer everybody in place of what is stored.
+fn brings_error_for_refresh(scope: &Scope<'_>) -> bool {
+    let Side::Fetch(task) = scope.side else { return false };
+    task.made_for.is_refresh && scope.response.status.get() >= 500
+}
+
 fn may_retry(fetch: &Fetch) -> bool {
     fetch.task().retries.get() < fetch.site.settings.vcl.max_retries
 }
@@ -436,6 +445,7 @@ fn backend_error(fetch: &mut Fetch, status: u16, reason: Option<Box<[u8]>>) -> F
     }
     let made = in_scope(fetch, Some((status, reason.as_deref(), &fields)), None, |scope, program| {
         match program.backend_error(&Watched::over(scope)) {
+            BackendErrorVerdict::Deliver if brings_error_for_refresh(scope) => Err(Instead::Abandon("abandoned")),
             BackendErrorVerdict::Deliver => Ok((scope.response.to_made(), Bytes::from(scope.made_body()))),
             BackendErrorVerdict::Retry => Err(Instead::Retry),
             BackendErrorVerdict::Abandon => Err(Instead::Abandon("abandoned")),

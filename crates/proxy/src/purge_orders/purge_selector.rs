@@ -10,26 +10,29 @@ use std::sync::Arc;
 
 use cache::{Key, Now};
 use message::{Authority, Request, Scheme, TargetForm};
-use wire::read_request;
 
 use crate::asker::Asker;
 use crate::cache_groups;
-use crate::clock::{Clock, Moment};
+use crate::clock::Clock;
 use crate::core::{Core, Shared};
-use crate::exchange_opening::{is_program_s, ruled};
+use crate::exchange_opening::is_program_s;
 use crate::peer::Peer;
 use crate::policy;
-use crate::receive;
+use crate::purge_tally::SelectorKind;
 use crate::response_tags;
+use crate::ruled_request::{self, RuledRequest};
 use crate::settings::ListenMode;
+use crate::site::Site;
 use crate::transaction::purge::by_each_scheme;
-use crate::vcl_story::bans::ProgramBan;
+use crate::vcl_site::VclSite;
+use crate::vcl_story::bans::{ProgramBan, USUAL_PORTS};
+use crate::vcl_story::program_key;
 
 /// What is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurgeSelector {
-    /// A URL with all its variants. The head of a GET for it, as it goes over the wire.
-    Url { head: Vec<u8>, scheme: Scheme },
+    /// URLs with all their variants.
+    Urls(Vec<OrderedUrl>),
     /// `host/path…`, with or without a scheme, or `/path…` of any host.
     Prefix(String),
     /// `host`, or `host:port`.
@@ -48,16 +51,35 @@ pub enum PurgeSelector {
     All,
 }
 
+/// A URL as clients ask for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedUrl {
+    pub url: String,
+    /// The head of a GET for it, as it goes over the wire.
+    pub head: Vec<u8>,
+    pub scheme: Scheme,
+}
+
 /// What of the store that is.
 pub(super) enum Meant {
-    Keys(Vec<Key>),
+    Urls(Vec<MeantUrl>),
     Banned(ProgramBan),
     Tagged(Vec<Key>),
     Grouped(Vec<Key>),
 }
 
-/// No request, URL or pattern is that.
-const NO_URL: &str = "larder takes no request for this URL";
+/// Where what answers a URL lies.
+pub(super) struct MeantUrl {
+    pub places: Vec<MeantPlace>,
+    /// Under a program: the URL as it leaves it. A vcl_hash that looks at more than the URL knows other keys for other clients.
+    pub also: Option<ProgramBan>,
+}
+
+/// A key, and the URL by which a client would find it; none where only a proxy's client does.
+pub(super) struct MeantPlace {
+    pub key: Key,
+    pub url: Option<String>,
+}
 
 impl PurgeSelector {
     /// The error is a sentence for who selected.
@@ -65,8 +87,10 @@ impl PurgeSelector {
         let cache = &shared.cache;
         let ban = |text: String| Ok(Meant::Banned(ProgramBan::parse(text.as_bytes())?.issued_at(now)));
         match self {
-            PurgeSelector::Url { head, scheme } => of_url(shared, head, *scheme, now),
-            PurgeSelector::Prefix(prefix) => ban(format!("{}", Begins(&plain(prefix)?))),
+            PurgeSelector::Urls(urls) => {
+                Ok(Meant::Urls(urls.iter().map(|url| of_url(shared, url, now)).collect::<Result<_, _>>()?))
+            }
+            PurgeSelector::Prefix(prefix) => ban(format!("{}", Begins(&of_one_host(prefix)?))),
             PurgeSelector::Host(host) => ban(format!("obj.host == {}", host_of(host)?)),
             PurgeSelector::Glob(glob) => ban(format!("{}", Globbed(&plain(glob)?))),
             PurgeSelector::Regex(regex) if regex.contains(char::is_whitespace) => {
@@ -77,73 +101,132 @@ impl PurgeSelector {
             PurgeSelector::Tags(tags) => {
                 Ok(Meant::Tagged(tags.iter().flat_map(|t| response_tags::keys_of(cache, t)).collect()))
             }
-            PurgeSelector::Group { name, head, scheme } => with_request(shared, head, *scheme, |_, [request, _]| {
-                let keys = by_each_scheme(request.clone()).map(|request| cache_groups::key(cache, &request, name));
+            PurgeSelector::Group { name, head, scheme } => {
+                let keys_of = |request: &Request<'_>| {
+                    by_each_scheme(request.clone()).map(|request| cache_groups::key(cache, &request, name))
+                };
+                let keys = with_request(shared, (head, *scheme), |_, ruled| keys_of(&ruled.received.request))?;
                 Ok(Meant::Grouped(keys.into()))
-            }),
+            }
             PurgeSelector::All => ban("obj.status != 0".to_owned()),
         }
     }
+
+    pub(super) fn kind(&self) -> SelectorKind {
+        match self {
+            PurgeSelector::Urls(_) => SelectorKind::Url,
+            PurgeSelector::Prefix(_) => SelectorKind::Prefix,
+            PurgeSelector::Host(_) => SelectorKind::Host,
+            PurgeSelector::Glob(_) => SelectorKind::Glob,
+            PurgeSelector::Regex(_) => SelectorKind::Regex,
+            PurgeSelector::Ban(_) => SelectorKind::Ban,
+            PurgeSelector::Tags(_) => SelectorKind::Tags,
+            PurgeSelector::Group { .. } => SelectorKind::Group,
+            PurgeSelector::All => SelectorKind::All,
+        }
+    }
+
+    /// Is it held against URLs as they are stored: under a VCL, as that leaves them?
+    pub fn is_pattern(&self) -> bool {
+        use PurgeSelector::{Glob, Host, Prefix, Regex};
+        matches!(self, Prefix(_) | Host(_) | Glob(_) | Regex(_))
+    }
 }
 
-/// By the steps of a request for it. Where a program says by what its pages are found, they are found by their URL.
-fn of_url(shared: &Arc<Shared>, head: &[u8], scheme: Scheme, now: Now) -> Result<Meant, String> {
-    with_request(shared, head, scheme, |is_program_s, [request, as_proxy]| {
-        if is_program_s {
-            let text = format!("obj.full_url == {}", full_url(&request));
-            return Ok(Meant::Banned(ProgramBan::parse(text.as_bytes())?.issued_at(now)));
+/// By the steps of a request for it; where a program decides, by what that makes of it.
+fn of_url(shared: &Arc<Shared>, ordered: &OrderedUrl, now: Now) -> Result<MeantUrl, String> {
+    with_request(shared, (&ordered.head, ordered.scheme), |(core, site), ruled| {
+        let request = &ruled.received.request;
+        match site.program.as_ref().filter(|_| is_program_s(site, &ruled.ruling)) {
+            Some(program) => of_programs_url((core, site), program, (ordered, request), now),
+            None => Ok(MeantUrl { places: places(shared, request, ruled.came), also: None }),
         }
-        let mut keys = Vec::new();
-        for request in by_each_scheme(request).into_iter().chain(by_each_scheme(as_proxy)) {
-            policy::invalidate(shared, &request, |key| keys.push(key));
-        }
-        Ok(Meant::Keys(keys))
-    })
+    })?
 }
 
-/// The request as its route leaves it, the same as a proxy is asked, and whether a program decides about the first.
+fn of_programs_url(
+    (core, site): (&Core, &Arc<Site>),
+    program: &Arc<VclSite>,
+    (ordered, request): (&OrderedUrl, &Request<'_>),
+    now: Now,
+) -> Result<MeantUrl, String> {
+    let found_by = program_key::of(core, site, program, request).ok_or_else(|| {
+        let (name, url) = (&program.name, &ordered.url);
+        format!("the VCL {name} fails with a request for {url}: `larder vcl explain` shows where; a prefix, a host or a ban means what is stored")
+    })?;
+    let text = format!("obj.full_url == {}", full_url(&found_by.head.request()));
+    let also = ProgramBan::parse(text.as_bytes())?.issued_at(now);
+    let place = MeantPlace { key: found_by.key, url: Some(ordered.url.clone()) };
+    Ok(MeantUrl { places: vec![place], also: Some(also) })
+}
+
+/// The request as its route leaves it, and the same as a proxy is asked: its pages lie under keys of their own, and no route is asked about them.
+fn places(shared: &Shared, request: &Request<'_>, came: &Request<'_>) -> Vec<MeantPlace> {
+    let mut places = Vec::new();
+    for request in by_each_scheme(request.clone()) {
+        let mut url = Vec::new();
+        request.write_url(&mut url);
+        let url = String::from_utf8_lossy(&url);
+        policy::invalidate(shared, &request, |key| {
+            places.push(MeantPlace { key, url: Some(url.clone().into_owned()) })
+        });
+    }
+    for request in by_each_scheme(Request { form: TargetForm::Absolute, ..came.clone() }) {
+        policy::invalidate(shared, &request, |key| places.push(MeantPlace { key, url: None }));
+    }
+    places
+}
+
+/// As its route leaves it. The error is a sentence.
 fn with_request<T>(
     shared: &Arc<Shared>,
-    head: &[u8],
-    scheme: Scheme,
-    then: impl FnOnce(bool, [Request<'_>; 2]) -> Result<T, String>,
+    asked: (&[u8], Scheme),
+    then: impl FnOnce((&Core, &Arc<Site>), RuledRequest<'_, '_>) -> T,
 ) -> Result<T, String> {
     let core = Core::that_only_looks(Arc::clone(shared), Clock::read());
     let site = core.site();
-    let mut spans = Vec::new();
-    let received = read_request(head, &mut spans, &site.settings.limits.request_head, scheme);
-    let mut received = received.ok().flatten().ok_or_else(|| NO_URL.to_owned())?;
     let peer = Peer::of((Ipv4Addr::LOCALHOST, 0).into());
     let asker = Asker { peer, mode: ListenMode::Accelerate, tls: None };
-    let fields_at_origin = receive::fields_at_origin(&site, &asker, &received.request);
-    receive::at_origin(&mut received.request, fields_at_origin.as_ref());
-    // A proxy's pages lie under keys of their own, and no route is asked about them.
-    let as_proxy = Request { form: TargetForm::Absolute, ..received.request.clone() };
-    let mut room = core.room_to_rewrite();
-    let (_, _, ruling) = ruled(&core, &site, &asker, (&mut received, Moment::now()), &mut room);
-    if let Some(rewritten) = room.rewritten() {
-        rewritten.put_into(&mut received.request);
-    }
-    let is_program_s = site.program.is_some() && is_program_s(&site, &ruling);
-    then(is_program_s, [received.request.clone(), as_proxy])
+    let ruled = ruled_request::with((&core, &site), &asker, asked, |ruled| then((&core, &site), ruled));
+    ruled.map_err(|refusal| {
+        let setting = refusal.limit.map(|limit| format!(" (limits.{limit})")).unwrap_or_default();
+        format!("larder takes no request for this URL: it would answer {}, {}{setting}", refusal.status, refusal.token)
+    })
 }
 
 /// Host, port if it is none that goes without saying, path and query, as bans see them.
 fn full_url(request: &Request<'_>) -> String {
+    let authority = without_usual_port(request.authority.clone());
     let mut url = Vec::new();
-    request.authority.write_to(&mut url);
+    authority.write_to(&mut url);
     request.write_target(&mut url);
     String::from_utf8_lossy(&url).into_owned()
 }
 
-/// A host as requests name it in the end.
+/// A host as bans see it.
 fn host_of(host: &str) -> Result<String, String> {
+    if host.contains('*') {
+        return Err(format!("`{host}` has a star, and a host is no pattern: write it as a `glob`, `{host}/*`"));
+    }
     let authority = Authority::parse_as_given(host.as_bytes());
-    let mut authority = authority.ok_or_else(|| format!("`{host}` is no host: write NAME or NAME:PORT"))?;
-    authority.port = authority.port.filter(|port| ![80, 443].contains(port));
+    let authority = authority.ok_or_else(|| format!("`{host}` is no host: write NAME or NAME:PORT"))?;
     let mut text = Vec::new();
-    authority.write_to(&mut text);
+    without_usual_port(authority).write_to(&mut text);
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// 80 and 443 go without saying, whatever the scheme: who purges a host means it by either.
+fn without_usual_port(authority: Authority<'_>) -> Authority<'_> {
+    Authority { port: authority.port.filter(|port| !USUAL_PORTS.contains(port)), ..authority }
+}
+
+/// The same as `plain`, of one host or of any: a prefix is no pattern.
+fn of_one_host(prefix: &str) -> Result<String, String> {
+    let plain = plain(prefix)?;
+    match plain.split('/').next().is_some_and(|host| host.contains('*')) {
+        true => Err(format!("a prefix has no star in its host: write it as a `glob`, `{prefix}*`")),
+        false => Ok(plain),
+    }
 }
 
 /// Without a scheme, and with its host in the form that requests have in the end.
@@ -151,7 +234,8 @@ fn plain(pattern: &str) -> Result<String, String> {
     if pattern.is_empty() || !pattern.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("no URL has blanks, control characters or letters beyond ASCII: write them as %XX".to_owned());
     }
-    let rest = pattern.strip_prefix("http://").or_else(|| pattern.strip_prefix("https://")).unwrap_or(pattern);
+    let is_scheme = |word: &str| ["http", "https"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
+    let rest = pattern.split_once("://").filter(|(word, _)| is_scheme(word)).map_or(pattern, |(_, rest)| rest);
     let Some(slash) = rest.find('/') else {
         return Err("write it with a path: HOST/PATH, or /PATH for any host; `host` means a whole host".to_owned());
     };
@@ -216,6 +300,8 @@ mod tests {
         check("www.Example.org/news/", r"obj.full_url ~ ^www\.example\.org/news/");
         check("https://www.example.org:443/a?b", r"obj.full_url ~ ^www\.example\.org/a\?b");
         check("http://[::1]:8080/A", r"obj.full_url ~ ^\[::1\]:8080/A");
+        check("HTTP://a.test/A", r"obj.full_url ~ ^a\.test/A");
+        check("a.test/?to=http://b.test/", r"obj.full_url ~ ^a\.test/\?to=http://b\.test/");
         check("/news/", "obj.url ~ ^/news/");
         check("*.Example.org/*.css", r"obj.full_url ~ ^.*\.example\.org/.*\.css$");
         check("/*/print?*", r"obj.url ~ ^/.*/print\?.*$");
@@ -235,6 +321,9 @@ mod tests {
         }
         assert_eq!(host_of("WWW.example.org:80").as_deref(), Ok("www.example.org"));
         assert_eq!(host_of("a.test:8443").as_deref(), Ok("a.test:8443"));
+        assert!(host_of("*.test").unwrap_err().contains("`*.test/*`"));
+        assert!(of_one_host("*.test/").unwrap_err().contains("`*.test/*`"));
+        assert_eq!(of_one_host("/a*b").as_deref(), Ok("/a*b"));
         assert!(host_of("a.test/x").is_err() && host_of("").is_err());
     }
 }

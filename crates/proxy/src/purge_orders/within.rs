@@ -13,8 +13,9 @@ use crate::service::Proxy;
 use crate::settings::ListenMode;
 
 impl Proxy {
-    /// A connection on which HTTP/1.1 is spoken, as if it had come in by this scheme.
-    pub fn connect_within(&self, scheme: Scheme) -> std::io::Result<UnixStream> {
+    /// A connection on which HTTP/1.1 is spoken, as if it had come in by this scheme. `refreshes`: where a program decides, what is stored
+    /// answers nothing that is asked here.
+    pub fn connect_within(&self, scheme: Scheme, refreshes: bool) -> std::io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
@@ -23,7 +24,7 @@ impl Proxy {
             is_unix: true,
             peer: Peer::UNIX,
             proxy_protocol: false,
-            mode: ListenMode::Within { scheme },
+            mode: ListenMode::Within { scheme, refreshes },
             name: None,
             h2c: false,
             tls: None,
@@ -37,10 +38,14 @@ impl Proxy {
         Ok(ours)
     }
 
-    /// Does a request of a client's that says `no-cache` have the origin asked? Not where a program decides, or the policy does not
-    /// listen: there what is stored has to be made stale first.
+    /// Does a request of a client's that says `no-cache` have the origin asked? Not where the policy does not listen: there what is stored
+    /// has to be made stale first.
     pub fn heeds_no_cache(&self) -> bool {
-        let site = self.shared.site.load();
-        site.program.is_none() && site.settings.policy.honour_client_cache_control
+        self.shared.site.load().settings.policy.honour_client_cache_control
+    }
+
+    /// Does a program decide, where no route does?
+    pub fn is_under_program(&self) -> bool {
+        self.shared.site.load().program.is_some()
     }
 }

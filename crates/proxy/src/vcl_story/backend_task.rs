@@ -33,6 +33,8 @@ pub(crate) struct MadeFor {
     backend_hint: BackendRef,
     pub(crate) remembered: Remembered,
     pub(crate) hash: Option<[u8; 32]>,
+    /// larder asks itself, to have it fetched again: an error must not take the place of what is stored.
+    pub(crate) is_refresh: bool,
 }
 
 impl MadeFor {
@@ -44,6 +46,7 @@ impl MadeFor {
             backend_hint: client.backend_hint.get(),
             remembered: client.remembered.get(),
             hash: client.hash.get(),
+            is_refresh: client.is_refresh,
         })
     }
 }

@@ -3,7 +3,9 @@
 //! `FIELD OPERATOR VALUE [&& …]`, words parted by blanks; all conditions must be true. As in Varnish what is absent differs
 //! from every text, and neither matches a pattern nor does not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cache::{BanSubject, BanTest, Now, Purge};
 use message::FieldsView;
@@ -23,6 +25,8 @@ pub(crate) struct ProgramBan {
     how: Purge,
     /// Durations are what they were then.
     issued: Now,
+    /// Responses of which a pattern could not say whether it means them: it gave up at its limit.
+    unjudged: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,11 @@ impl ProgramBan {
         ProgramBan { how, ..self }
     }
 
+    /// Of how many responses a pattern could not say whether it means them.
+    pub(crate) fn unjudged(&self) -> u64 {
+        self.unjudged.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn issued(&self) -> Now {
         self.issued
     }
@@ -105,7 +114,13 @@ impl ProgramBan {
         if conditions.len() > CONDITIONS_MAX {
             return Err(format!("a ban may have {CONDITIONS_MAX} conditions"));
         }
-        Ok(ProgramBan { text: words.join(" ").into(), conditions, how: Purge::Hard, issued: Now::default() })
+        Ok(ProgramBan {
+            text: words.join(" ").into(),
+            conditions,
+            how: Purge::Hard,
+            issued: Now::default(),
+            unjudged: AtomicU64::new(0),
+        })
     }
 }
 
@@ -214,7 +229,7 @@ impl Field {
 }
 
 impl Condition {
-    fn holds(&self, object: &BanSubject<'_>, issued: Now) -> bool {
+    fn holds(&self, object: &BanSubject<'_>, issued: Now, unjudged: &AtomicU64) -> bool {
         let request = object.request;
         let first = |fields: FieldsView<'_>, name: &[u8]| fields.get_all_named(name).next().map(<[u8]>::to_vec);
         let text = match &self.field {
@@ -227,7 +242,7 @@ impl Condition {
             Field::ObjHeader(name) => first(object.head.fields, name),
             // Of what nobody knows where it comes from it cannot be said that it is not meant.
             Field::ObjUrl(part) => match object.url() {
-                Some(url) => Some(part.of(&url).to_vec()),
+                Some(url) => Some(part.of(&url).into_owned()),
                 None => return true,
             },
             Field::ObjStatus => Some(object.head.status.0.to_string().into_bytes()),
@@ -238,7 +253,13 @@ impl Condition {
             // A pattern past its limits matches nothing, in either sense.
             Test::Match { pattern, negated } => match text {
                 None => false,
-                Some(text) => pattern.is_match(&text).is_ok_and(|matches| matches != *negated),
+                Some(text) => match pattern.is_match(&text) {
+                    Ok(matches) => matches != *negated,
+                    Err(_) => {
+                        unjudged.fetch_add(1, Ordering::Relaxed);
+                        false
+                    }
+                },
             },
             Test::Seconds { operator, than_s } => operator.holds(self.seconds_of(object, issued), *than_s),
         }
@@ -259,15 +280,30 @@ impl Condition {
 
 impl UrlPart {
     /// Of `scheme://host/path?query`.
-    fn of(self, url: &[u8]) -> &[u8] {
+    fn of(self, url: &[u8]) -> Cow<'_, [u8]> {
         let after_scheme = url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
         let rest = &url[after_scheme..];
         let slash = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
         match self {
-            UrlPart::Target => &rest[slash..],
-            UrlPart::Host => &rest[..slash],
-            UrlPart::Full => rest,
+            UrlPart::Target => Cow::Borrowed(&rest[slash..]),
+            UrlPart::Host => Cow::Borrowed(without_usual_port(&rest[..slash])),
+            UrlPart::Full => match without_usual_port(&rest[..slash]) {
+                host if host.len() == slash => Cow::Borrowed(rest),
+                host => Cow::Owned([host, &rest[slash..]].concat()),
+            },
         }
+    }
+}
+
+/// Ports that go without saying, whatever the scheme: a host is purged by either.
+pub(crate) const USUAL_PORTS: [u16; 2] = [80, 443];
+
+/// A host, which is in the form that requests have in the end.
+fn without_usual_port(host: &[u8]) -> &[u8] {
+    let is_usual = |port: &[u8]| USUAL_PORTS.iter().any(|usual| usual.to_string().as_bytes() == port);
+    match host.iter().rposition(|byte| *byte == b':') {
+        Some(colon) if is_usual(&host[colon + 1..]) => &host[..colon],
+        _ => host,
     }
 }
 
@@ -302,7 +338,7 @@ impl BanTest for ProgramBan {
     }
 
     fn bans(&self, subject: &BanSubject<'_>) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(subject, self.issued))
+        self.conditions.iter().all(|condition| condition.holds(subject, self.issued, &self.unjudged))
     }
 }
 
@@ -334,6 +370,11 @@ mod tests {
         let parts =
             |url: &'static str| [UrlPart::Host, UrlPart::Target, UrlPart::Full].map(|part| part.of(url.as_bytes()));
         assert_eq!(parts("https://a.test:8443/x?y://z/"), [&b"a.test:8443"[..], b"/x?y://z/", b"a.test:8443/x?y://z/"]);
+        for url in ["http://a.test:443/x", "https://a.test:80/x", "http://a.test/x"] {
+            assert_eq!(parts(url), [&b"a.test"[..], b"/x", b"a.test/x"], "{url}");
+        }
+        assert_eq!(parts("http://[::80]:8/x")[..2], [&b"[::80]:8"[..], b"/x"]);
+        assert_eq!(parts("http://[::80]/x")[0], &b"[::80]"[..]);
         assert_eq!(parts("http://a.test"), [&b"a.test"[..], b"", b"a.test"]);
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct ClientState {
     pub(crate) started_s: f64,
     /// It came with a body, whether that has been read or not.
     pub(crate) has_body: bool,
+    /// larder asks itself, to have it fetched again: what is stored is no answer.
+    pub(crate) is_refresh: bool,
     pub(crate) restarts: Cell<u32>,
     pub(crate) backend_hint: Cell<BackendRef>,
     pub(crate) ttl_s: Cell<Option<f64>>,
@@ -127,6 +129,7 @@ impl ClientState {
             xid: Cell::new(xid),
             started_s,
             has_body: false,
+            is_refresh: false,
             restarts: Cell::new(0),
             backend_hint,
             ttl_s: Cell::new(None),

@@ -209,6 +209,7 @@ fn change_program(tx: &mut Transaction, label: &str) -> bool {
     next.came_to = Arc::clone(&state.came_to);
     (next.esi_level, next.top) = (state.esi_level, state.top.take());
     next.original = state.original.take();
+    next.is_refresh = state.is_refresh;
     next.body = state.body.take();
     next.body_was_read = std::mem::take(&mut state.body_was_read);
     next.awaits_continue = state.awaits_continue.clone();
@@ -273,7 +274,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     tx.asked_again_count += 1;
     let waited_enough = tx.asked_again_count > ASKED_AGAIN_MAX;
     let state = state(tx);
-    let always_miss = state.misses_once.take() || state.hash_always_miss.get();
+    let always_miss = state.is_refresh || state.misses_once.take() || state.hash_always_miss.get();
     let options = LookupOptions {
         core: core.index,
         always_miss,

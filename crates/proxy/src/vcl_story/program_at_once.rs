@@ -149,7 +149,8 @@ fn find(
     key: Key,
     parsed: &ParsedRequest<'_>,
 ) -> Option<Arc<Object>> {
-    let wants_special = state.hash_always_miss.get()
+    let wants_special = state.is_refresh
+        || state.hash_always_miss.get()
         || state.hash_ignore_vary.get()
         || state.ttl_s.get().is_some()
         || state.age_max_s.get().is_some();

@@ -17,6 +17,7 @@ use crate::receive::{self, Verdict};
 use crate::records::request_records;
 use crate::request_source::{Opened, RequestSource};
 use crate::route_rules::route_verdict::{FirstWord, RouteVerdict};
+use crate::settings::ListenMode;
 use crate::site::{Routed, Site};
 use crate::transaction::Step;
 use crate::transaction::admit::{Door, Unverified};
@@ -74,12 +75,13 @@ fn open_as_it_is<S: RequestSource>(
     let (tls, is_early) = (source.asker().tls_facts(), source.asker().is_early());
     let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment, route: routed.route };
     let xid = xids::next(&core.xids);
+    let is_refresh = matches!(source.asker().mode, ListenMode::Within { refreshes: true, .. });
     let mut rest_of_hit = None;
     if first.is_none()
         && site.answer_fields_of(routed).is_none()
         && program.leaves_hits_to_builtin
         && !core.is_heard()
-        && !is_early
+        && !(is_early || is_refresh)
         && let Some(client) = source.at_once()
     {
         match builtin_hit::run(client, core, &site, &parsed, xid) {
@@ -91,6 +93,7 @@ fn open_as_it_is<S: RequestSource>(
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
     let mut state = ClientState::new(program, source.addresses(&client), xid, now_s);
     state.has_body = received.body.follows();
+    state.is_refresh = is_refresh;
     if core.records.is_some() {
         let (session, asked) = (source.session(), (received, expected, moment));
         state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);

@@ -315,16 +315,29 @@ impl<'a> Host<'a> for Scope<'a> {
     }
 
     fn ban(&self, expression: &[u8]) -> Result<(), String> {
+        if self.is_dry_run() {
+            return bans::ProgramBan::parse(expression).map(drop);
+        }
         self.note_invalidation();
         bans::ban(&self.core.shared, expression, self.now)
     }
 
     fn purge(&self, what: Purged<'_>, how: Purge) -> Result<u64, Fault> {
+        if self.is_dry_run() {
+            return Ok(0);
+        }
         self.note_invalidation();
         program_purge::purge(self, what, how)
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.core.only_looks
+    }
+
     fn log(&self, kind: LogKind, text: &[u8]) {
+        if self.is_dry_run() {
+            return;
+        }
         program_log::note(self, kind, text);
     }
 

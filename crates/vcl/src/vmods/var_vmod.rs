@@ -66,7 +66,7 @@ pub fn call<'a, H: Host<'a>>(
         F::GetIp => return get_other(Type::Ip),
         F::GetBackend => return get_other(Type::Backend),
         F::GlobalSet => {
-            if let Some(name) = name {
+            if let Some(name) = name.filter(|_| !run.host.is_dry_run()) {
                 GLOBAL_VARIABLES.set(name, given.text(1))?;
             }
         }

@@ -1,11 +1,20 @@
 //! Metrics of the memory, and of what is stored.
 
 use crate::admin::metric_definition::{MetricDefinition, Unit, counter, gauge};
+use crate::admin::metric_label::LabelDefinition;
 
 const BYTES: Unit = Unit::Bytes;
 const COUNT: Unit = Unit::Count;
 
+const SELECTOR: LabelDefinition = LabelDefinition { name: "selector", says: "what said what is meant", bound: "9" };
+const OUTCOME: LabelDefinition =
+    LabelDefinition { name: "outcome", says: "`dropped`, `softened`, `dry` or `refused`", bound: "4" };
+
 pub const ROWS: &[MetricDefinition] = &[
+    counter("larder_purge_orders_total", COUNT, "Orders to purge, by the admin address", |seen, to| {
+        seen.purge_orders.iter().for_each(|(selector, outcome, count)| to.of(&[selector, outcome], count));
+    })
+    .by(&[&SELECTOR, &OUTCOME]),
     gauge("larder_memory_limit_bytes", BYTES, "What the process may occupy beside its base", |seen, to| {
         to.one(seen.memory.limit_bytes);
     }),
