@@ -328,6 +328,11 @@ impl RootSettings {
         self.listing == Listing::Off
     }
 
+    /// Is a directory as absent as a file that is not there? Nothing answers for one then.
+    pub(crate) fn passes_directories_by(&self) -> bool {
+        self.index.is_empty() && self.lists_nothing()
+    }
+
     /// With what ships.
     pub fn of(directory: PathBuf) -> RootSettings {
         let index = vec!["index.html".to_owned()];

@@ -187,6 +187,7 @@ impl Import {
             }
         }
         self.made.limits.extend(buffers.lines());
+        self.join_ipv6(&mut servers);
         let servers = self.maps.by_host(&servers);
         let mut sites: Vec<Site<'_>> = servers.iter().map(|server| self.site(server, &level)).collect();
         let secure: BTreeSet<String> = sites.iter().flat_map(|site| site.listens.secure()).cloned().collect();
@@ -231,6 +232,18 @@ impl Import {
                 );
             }
         }
+    }
+
+    /// A server that is written once more for IPv6 is one with the other.
+    fn join_ipv6(&mut self, servers: &mut Vec<&Directive>) {
+        let all = servers.clone();
+        servers.retain(|server| {
+            let is_joined = all.iter().any(|other| nginx_listens::is_same_over_ipv6(server, other));
+            if is_joined {
+                self.findings.note(server, "one with the server that says the same for IPv4: larder listens at both");
+            }
+            !is_joined
+        });
     }
 
     /// A server that leads all that comes to it to TLS.
@@ -412,7 +425,8 @@ impl Import {
         let is_apart = self.listens.is_nowhere_near(&site.listens);
         let mut hosts = self.hosts(site.server, &site.names);
         let shared: Vec<String> = hosts.iter().filter(|host| own_names.contains(host)).cloned().collect();
-        if !site.listens.is_nowhere() {
+        // Of one that listens nowhere it is said by its lines why, but not what becomes of a name that is another server's, too.
+        if !site.listens.is_nowhere() || !shared.is_empty() {
             let why = match is_apart {
                 true => {
                     "it listens elsewhere than the first server, and routes know no listeners: give it a larder of its own"

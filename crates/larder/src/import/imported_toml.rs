@@ -106,6 +106,15 @@ impl Route {
         !self.methods.is_empty()
     }
 
+    /// Is every request that the other one is for one of this, too, by the same words?
+    fn takes_all_of(&self, other: &Route) -> bool {
+        let header = |route: &Route| route.lines.iter().find(|line| line.starts_with("header = ")).cloned();
+        self.matcher == other.matcher
+            && self.hosts == other.hosts
+            && (self.methods.is_empty() || self.methods == other.methods)
+            && header(self).is_none_or(|asked| Some(asked) == header(other))
+    }
+
     fn section(&self, body_bytes_max: Option<u64>) -> Vec<String> {
         let mut lines = vec![match &self.matcher {
             Matcher::Path(path) => format!("path = {}", quoted(path)),
@@ -186,8 +195,11 @@ impl ImportedToml {
         is_for_all || !hosts.is_empty()
     }
 
+    /// What stands behind a route for the same requests would answer none of them, and larder takes no such file.
     pub fn add(&mut self, route: Route) {
-        self.routes.push(route);
+        if !self.routes.iter().any(|before| before.takes_all_of(&route)) {
+            self.routes.push(route);
+        }
     }
 
     /// A setting of all routes; the last word on it counts.

@@ -42,6 +42,23 @@ impl Directive {
     pub fn children(&self) -> &[Directive] {
         self.block.as_deref().unwrap_or_default()
     }
+
+    /// Is the same written there, whatever the place?
+    pub fn is_written_like(&self, other: &Directive) -> bool {
+        self.name == other.name
+            && self.arguments == other.arguments
+            && self.block.is_some() == other.block.is_some()
+            && are_written_alike(self.children(), other.children())
+    }
+}
+
+/// Do they say the same in the same order?
+pub fn are_written_alike<'a>(
+    one: impl IntoIterator<Item = &'a Directive>,
+    other: impl IntoIterator<Item = &'a Directive>,
+) -> bool {
+    let mut other = other.into_iter();
+    one.into_iter().all(|line| other.next().is_some_and(|like| line.is_written_like(like))) && other.next().is_none()
 }
 
 /// A whole configuration, its includes in their places.

@@ -331,10 +331,8 @@ impl Level {
     /// Files that are closed are shown under no other path either: as an index, or in place of what is not there.
     pub fn root_lines(&self, shown: &FilesShown<'_>) -> Vec<String> {
         let mut lines = vec![format!("root = {}", quoted(&self.root(shown.prefix).display().to_string()))];
-        if !shown.index.is_empty() {
-            let names: Vec<String> = shown.index.iter().map(|name| quoted(name)).collect();
-            lines.push(format!("index = [{}]", names.join(", ")));
-        }
+        let names: Vec<String> = shown.index.iter().map(|name| quoted(name)).collect();
+        lines.push(format!("index = [{}]", names.join(", ")));
         let end = shown.only.and_then(|path| path.rsplit('/').next()?.rsplit_once('.')).map(|(_, end)| end);
         lines.extend(self.types.lines(end));
         let cache_control = self.fields.cache_control();

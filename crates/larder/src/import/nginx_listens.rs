@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::import::import_findings::{Findings, quoted};
-use crate::import::nginx_conf::Directive;
+use crate::import::nginx_conf::{self, Directive};
 
 /// The usual ports of http and https: a site has both.
 const WEB_PORTS: [&str; 2] = ["80", "443"];
@@ -75,6 +75,33 @@ pub fn everywhere(server: &Directive) -> BTreeSet<String> {
     let lines = server.children().iter().filter(|child| child.name == "listen" && !is_of_ipv6_alone(child));
     let addresses = lines.map(|line| address_of(line).replace("0.0.0.0:", "*:"));
     addresses.filter(|address| address.starts_with("*:")).collect()
+}
+
+/// Is this server the other one over IPv6: the same to the word, at the same ports? larder's listener for the other one is for both.
+pub fn is_same_over_ipv6(server: &Directive, other: &Directive) -> bool {
+    let is_of_ipv6 = |server| listen_lines(server).all(is_of_ipv6_alone);
+    let all_listens = |server| listen_lines(server).map(any_listen).collect::<BTreeSet<_>>();
+    listen_lines(server).next().is_some()
+        && is_of_ipv6(server)
+        && !is_of_ipv6(other)
+        && all_listens(server) == all_listens(other)
+        && nginx_conf::are_written_alike(but_for_listens(server), but_for_listens(other))
+}
+
+fn listen_lines(server: &Directive) -> impl Iterator<Item = &Directive> {
+    server.children().iter().filter(|child| child.name == "listen")
+}
+
+fn but_for_listens(server: &Directive) -> impl Iterator<Item = &Directive> {
+    server.children().iter().filter(|child| child.name != "listen")
+}
+
+/// An address and what is said of it, as if it were listened at by both versions of IP.
+fn any_listen(listen: &Directive) -> (String, Vec<&str>) {
+    let words = listen.arguments.iter().skip(1).map(String::as_str).filter(|word| *word != "ipv6only=on");
+    let mut words: Vec<&str> = words.collect();
+    words.sort_unstable();
+    (address_of(listen).replace("0.0.0.0:", "*:"), words)
 }
 
 /// So nginx has it, unless it is said otherwise.

@@ -348,7 +348,8 @@ impl<'a> RoutesOf<'_, 'a> {
             // larder would take names of its own.
             fallback = fallback.or_else(|| Some(format!("/{NO_FILE}")));
         }
-        if index.is_empty() {
+        // Without any, a directory is no file at all.
+        if index.is_empty() && !passes_directories_by {
             index.push(NO_FILE.to_owned());
         }
         let found = &self.found[at];
@@ -516,8 +517,10 @@ impl<'a> RoutesOf<'_, 'a> {
         for line in self.found[at].level.error_pages().to_vec() {
             let to = self.find(&line.page).filter(|to| self.has_guards_of(at, *to)).map(|to| &self.found[to]);
             let is_shown = to.is_some_and(|to| {
-                to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none()
+                let is_ruled = to.rulings.cases.iter().any(|case| is_about(case, &line.page));
+                to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none() && !is_ruled
             });
+            let is_shown = is_shown && !self.is_ruled_by_server(&line.page);
             if is_shown && !self.is_source(&line.page) && !line.page.contains("/.") {
                 pages.push(format!("{} = {}", line.status, quoted(&line.page)));
             } else {

@@ -54,10 +54,6 @@ mod tests {
             );
             let beside = nginx_beside::start(name, &server, &files);
             for path in ["/", "/d/", "/d/none"] {
-                // A folder without an index is refused where `try_files` has a file for it.
-                if !is_closed && path == "/d/" {
-                    continue;
-                }
                 if !is_closed {
                     beside.check_as_it_is("A1", path, &[], Wanted::Same);
                     continue;

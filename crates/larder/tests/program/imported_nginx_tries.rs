@@ -129,6 +129,48 @@ mod tests {
         }
     }
 
+    /// IPv6 alone is listened at by nobody: what nginx says there by the name of another server may be no.
+    #[test]
+    fn a_name_of_ipv6_alone_is_closed_unless_both_say_the_same() {
+        let other = "server { listen 8080; server_name b.test; location / { proxy_pass http://127.0.0.1:2; } }";
+        let shows = |listen: &str, says: &str| {
+            format!("server {{ listen {listen}; server_name a.test; location / {{ root /srv/{says}; }} }}")
+        };
+        for (four, six, closes) in [
+            (shows("8080", "a"), shows("[::]:8080", "a"), false),
+            (shows("0.0.0.0:8080", "a"), shows("[::]:8080 ipv6only=on", "a"), false),
+            (shows("8080", "a"), shows("[::]:8080", "b"), true),
+            (shows("8080", "a"), shows("[::]:8080 default_server", "a"), true),
+            (shows("8080", "a"), "server { listen [::]:8080; server_name a.test; return 403; }".to_owned(), true),
+        ] {
+            let (said, toml) = imported("ipv6", &format!("{other} {four} {six}"));
+            let section = "path = \"/\"\nhost = [\"a.test\"]\nclosed = true";
+            assert_eq!(toml.contains(section), closes, "{four} {six}\n{toml}\n{said}");
+            assert_eq!(said.contains("which of them is asked hangs on the address"), closes, "{six}\n{said}");
+            assert_eq!(said.contains("one with the server that says the same for IPv4"), !closes, "{six}\n{said}");
+            assert_eq!(toml.contains("root = \"/srv/a\""), !closes, "{toml}");
+        }
+    }
+
+    /// A server's own rule may answer all of a location, or keep an error's page from being asked for: what is left is a config all the same.
+    #[test]
+    fn what_a_rule_of_the_server_answers_is_no_route_nor_page() {
+        let php = "location ~ \\.php$ { fastcgi_pass 127.0.0.1:9000; fastcgi_param SCRIPT_FILENAME /srv$fastcgi_script_name; }";
+        for (inside, refused) in [
+            (format!("if ($uri ~ \\.php$) {{ return 403; }} location / {{ }} {php}"), ""),
+            ("if ($request_method = POST) { return 403; } if ($request_method = POST) { return 405; } location / { }".into(), ""),
+            ("error_page 404 /n.html; if ($uri ~ \\.html$) { return 403; } location / { }".into(), "error_page 404 /n.html"),
+            ("error_page 404 /n.html; location / { if ($uri ~ n) { return 403; } }".into(), "error_page 404 /n.html"),
+            ("error_page 404 /n.html; if ($uri ~ \\.txt$) { return 403; } location / { }".to_owned(), ""),
+        ] {
+            let (said, toml) = imported("ruled", &format!("server {{ listen 8080; root /srv; {inside} }}"));
+            assert!(toml.contains("root = \"/srv\""), "{inside}\n{toml}\n{said}");
+            let pages = inside.contains("error_page") && refused.is_empty();
+            assert_eq!(toml.contains("error_pages = "), pages, "{inside}\n{toml}");
+            assert!(refused.is_empty() || said.contains(&format!("not carried over: {refused}")), "{inside}\n{said}");
+        }
+    }
+
     /// Who is asked would hear more than nginx tells it, and files would be shown that nginx does not open.
     #[test]
     fn what_changes_a_question_or_a_file_closes() {

@@ -66,6 +66,7 @@ pub(super) fn of(
     let (relative, looked_at) = match kind(&looked_at) {
         FileType::RegularFile if path.is_directory => return Err(NotShown::Absent),
         FileType::RegularFile => (path.relative.clone(), looked_at),
+        FileType::Directory if settings.passes_directories_by() => return Err(NotShown::Absent),
         FileType::Directory if !path.is_directory => return Ok(PathMeaning::Directory),
         FileType::Directory => match index(settings, root, path, reach)? {
             Some(found) => found,

@@ -78,7 +78,7 @@ pub const ROUTE: &[KeyDefinition] = &[
 pub const ROOT: &[KeyDefinition] = &[
     key(V0_1, "root", PATH, "The directory. The whole path of the request is looked up beneath it.")
         .required("\"/srv/www\""),
-    key(V0_1, "index", List(&Text("the name of a file")), "What answers for a directory: the first of these that is there.")
+    key(V0_1, "index", List(&Text("the name of a file")), "What answers for a directory: the first of these that is there. [] makes a directory as absent as a file that is not there.")
         .by_default(|| literal::texts(root().index.iter().map(String::as_str))),
     key(
         V0_1,
