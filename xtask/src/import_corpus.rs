@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::import_corpus::corpus_files::PublishedConf;
 use crate::import_corpus::directive_text::{Directive, write};
 use crate::import_corpus::larder_side::LarderSide;
 use crate::import_corpus::made_to_run::{Here, MadeToRun, PublishedServer, made_to_run};
@@ -24,6 +23,8 @@ mod made_to_run;
 mod nginx_side;
 mod probe_files;
 mod probe_requests;
+mod random_configuration;
+pub mod random_run;
 mod row_verdict;
 mod squid_side;
 mod stub_origins;
@@ -103,7 +104,7 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
         }
     };
     for published in corpus_files::published(&Path::new(corpus).join("nginx"))? {
-        judge(&published.name, &mut || compare(project, &published, &mut stubs, plants));
+        judge(&published.name, &mut || compare(project, published.read()?, &mut stubs, plants));
     }
     for (name, file) in squid_side::files(&Path::new(corpus).join("squid")) {
         judge(&format!("squid/{name}"), &mut || squid_side::compare(project, &file, plants));
@@ -123,13 +124,13 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
 
 fn compare(
     project: &Project,
-    published: &PublishedConf,
+    published: Vec<Directive>,
     stubs: &mut StubOrigins,
     plants: bool,
 ) -> Result<Table, NotCompared> {
     let mut site = SiteProcesses::set_up("import-corpus")?;
     let folder = site.folder.clone();
-    let made = made_to_run(published.read()?, &mut Here { folder: &folder, stubs })?;
+    let made = made_to_run(published, &mut Here { folder: &folder, stubs })?;
     if made.servers.is_empty() {
         return Err(NotCompared::Refused("it has no server".to_owned()));
     }
@@ -150,34 +151,51 @@ fn compare(
         return Err(format!("a server ended on its way: {}", site.last_words("larder")).into());
     }
     let visited_first = visited(&folder.join("rows.log"), probes.len())?;
-    // Beside what is open: is the same application asked there?
-    let mut beside = BTreeMap::new();
+    // Beside what is open: is the same application asked there, or the same file shown by its own path?
+    let (mut beside, mut by_own_path) = (BTreeMap::new(), BTreeSet::new());
+    let mut asked = probes.len();
     for (row, (probe, (of_nginx, of_larder))) in probes.iter().zip(&answers).enumerate() {
         if row_verdict::verdict(of_nginx, of_larder) == Verdict::Open {
             let said = |error: std::io::Error| format!("nginx: beside {}: {error}", probe.path);
-            let answer = row_verdict::ask(
-                theirs.ports[&probe.listen],
-                &probe.beside(of_nginx.status),
-                probes.len() + beside.len(),
-            );
-            beside.insert(row, (probes.len() + beside.len(), answer.map_err(said)?));
+            let port = theirs.ports[&probe.listen];
+            for other in probe.beside(of_nginx.status) {
+                let answer = row_verdict::ask(port, &other, asked).map_err(said)?;
+                beside.entry(row).or_insert_with(Vec::new).push((asked, answer));
+                asked += 1;
+            }
+            if matches!(of_nginx.status, 401 | 403) {
+                continue;
+            }
+            for path in of_larder.own_paths(&made.roots, &probe.path) {
+                let answer = row_verdict::ask(port, &Probe { path, ..probe.clone() }, asked).map_err(said)?;
+                by_own_path.extend((answer.shown == of_larder.shown).then_some(row));
+                asked += 1;
+            }
         }
     }
-    let visited = visited(&folder.join("rows.log"), probes.len() + beside.len())?;
+    let got: BTreeMap<Probe, usize> = probes.iter().cloned().enumerate().map(|(row, probe)| (probe, row)).collect();
+    let visited = visited(&folder.join("rows.log"), asked)?;
     let listing = Listing { blocks: blocks(&whole[0]), left: &ours.left };
     let mut table = Table { left: ours.left.len(), taken_out, ..Table::default() };
     // All of it is closed, and something listed says why.
     let is_nowhere = ours.ports.is_empty() && !ours.left.is_empty();
     for (row, (probe, (theirs, ours))) in probes.iter().zip(&answers).enumerate() {
         let lines = visited_first.get(&row).cloned().unwrap_or_default();
-        let is_asked_anyway = beside.get(&row).is_some_and(|(number, answer)| {
-            let first = |row: usize| visited.get(&row).map(|lines| lines.iter().take(2).collect::<Vec<_>>());
-            // What is refused for its directory or method alone is refused by no guard.
-            let is_unguarded = first(row) == first(*number) || theirs.is_no_guard_of(probe);
+        let first = |row: usize| visited.get(&row).map(|lines| first_passage(lines));
+        let is_asked_anyway = beside.get(&row).into_iter().flatten().any(|(number, answer)| {
+            // What is refused for its directory, method or spelling alone is refused by no guard.
+            let is_malformed = theirs.status == 400 && ours.shown.is_none();
+            let comes_there = first(row).zip(first(*number)).is_some_and(|(own, beside)| beside.starts_with(own));
+            let is_unguarded = comes_there || theirs.is_no_guard_of(probe) || is_malformed;
             is_unguarded && row_verdict::is_front_controller(answer, ours)
         });
+        let is_asked_anyway = is_asked_anyway || by_own_path.contains(&row);
+        // nginx's files take no other method, and an import may hand the files of an application to that.
+        let got = got.get(&Probe { method: "GET", ..probe.clone() }).map(|row| &answers[*row]);
+        let is_taken_over = theirs.status == 405
+            && got.is_some_and(|(theirs, got)| theirs.is_file() && got.shown.is_some() && got.shown == ours.shown);
         let verdict = match row_verdict::verdict(theirs, ours) {
-            Verdict::Open if is_asked_anyway => Verdict::Otherwise,
+            Verdict::Open if is_asked_anyway || is_taken_over => Verdict::Otherwise,
             verdict => verdict,
         };
         let row = format!("{}: nginx {}, larder {}", probe.said(), theirs.said(), ours.said());
@@ -244,6 +262,12 @@ fn visited(log: &Path, rows: usize) -> Result<BTreeMap<usize, Vec<usize>>, Strin
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+/// Up to where nginx asks the server once more.
+fn first_passage(lines: &[usize]) -> &[usize] {
+    let again = lines.iter().skip(1).position(|line| line == &lines[0]);
+    &lines[..again.map_or(lines.len(), |at| at + 1)]
 }
 
 fn lines_by_row(log: &str) -> BTreeMap<usize, Vec<usize>> {

@@ -107,6 +107,8 @@ usage: cargo xtask TASK
   import-corpus DIR [--expect-open] [NAME…]
                            published configurations of that folder, imported, beside the real servers: a table of requests to
                            both; is nothing open that was closed, and all that is otherwise listed?
+  import-random [--files N] [--seed S]
+                           configurations of nginx that nobody wrote, imported, beside the real nginx: the same question
   sites wordpress|mediawiki [--steps N] [--seed S] [--vcl | --preset] [--expect-leaks]
                            larder in front of the real one: does anything private reach anybody else in 500 random steps? With
                            --preset: does it keep what it promises, pages from the store and changes in time?
@@ -174,6 +176,7 @@ fn main() -> ExitCode {
         ["crash", options @ ..] => crash::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["import-corpus", options @ ..] => import_corpus::task(&project, options),
+        ["import-random", options @ ..] => import_corpus::random_run::task(&project, options),
         ["sites", options @ ..] => sites::task(&project, options),
         ["vcl-random", options @ ..] => vcl_random::task(&project, options),
         ["large", options @ ..] => large::task(&project, options),

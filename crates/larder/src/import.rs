@@ -76,6 +76,7 @@ mod nginx_routes;
 mod nginx_rulings;
 mod nginx_scripts;
 mod nginx_service;
+mod nginx_substitute;
 mod nginx_timeouts;
 mod nginx_times;
 mod nginx_tree;

@@ -94,18 +94,24 @@ fn write_into(all: &mut [Directive], out: &mut String, line: &mut usize) {
     }
 }
 
+/// The directives of a text without includes.
+pub fn parsed(text: &str) -> Result<Vec<Directive>, String> {
+    let pieces = pieces(text);
+    let mut at = 0;
+    match (blocks(&pieces, &mut at), at < pieces.len()) {
+        (Ok(_), true) => Err("a block ends that has not begun".to_owned()),
+        (all, _) => all,
+    }
+}
+
 pub fn read(publication: &Publication<'_>) -> Result<Vec<Directive>, String> {
     read_file(publication.file, publication, 0)
 }
 
 fn read_file(file: &Path, publication: &Publication<'_>, depth: usize) -> Result<Vec<Directive>, String> {
     let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let pieces = pieces(&filled_in(&String::from_utf8_lossy(&bytes)));
-    let mut at = 0;
-    let all = blocks(&pieces, &mut at).map_err(|why| format!("{}: {why}", file.display()))?;
-    if at < pieces.len() {
-        return Err(format!("{}: a block ends that has not begun", file.display()));
-    }
+    let text = filled_in(&String::from_utf8_lossy(&bytes));
+    let all = parsed(&text).map_err(|why| format!("{}: {why}", file.display()))?;
     included(all, publication, depth)
 }
 
@@ -242,24 +248,20 @@ fn blocks(pieces: &[String], at: &mut usize) -> Result<Vec<Directive>, String> {
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Result<Vec<Directive>, String> {
-        blocks(&pieces(text), &mut 0)
-    }
-
     #[test]
     fn a_configuration_is_read_and_written() {
         let text = "a b; # not; {\nserver { root \"x y\"; location ~ \"\\.php{2}$\" { set $a ${b}c; } }";
-        let mut all = read_text(text).expect("blocks");
+        let mut all = parsed(text).expect("blocks");
         let expect = "a b;\nserver {\nroot \"x y\";\nlocation ~ \"\\.php{2}$\" {\nset $a ${b}c;\n}\n}\n";
         assert_eq!(write(&mut all), expect);
         assert_eq!((all[1].line, all[1].end(), all[1].children()[0].word(1)), (2, 5, "x y"));
         assert_eq!(filled_in("a {{ b }}; c { { d; } }"), "a filled.test; c { { d; } }");
-        assert!(read_text("a { b;").is_err() && read_text("a").is_err());
+        assert!(parsed("a { b;").is_err() && parsed("a").is_err());
     }
 
     #[test]
     fn what_is_told_is_changed_or_taken_out() {
-        let mut all = read_text("http { server { listen 80; gone 1; } }").expect("blocks");
+        let mut all = parsed("http { server { listen 80; gone 1; } }").expect("blocks");
         change(&mut all, &[], &mut |directive, around| {
             if directive.name() == "listen" && around == ["http", "server"] {
                 directive.words[1] = "81".to_owned();

@@ -68,16 +68,25 @@ impl Probe {
         format!("{} {}{} at {}{login}{upgrade}", self.method, self.host, self.path, self.listen)
     }
 
-    /// The same of a path that is beside it and leads to nothing: whoever is asked for that is asked for whatever a client says. Where
-    /// a directory takes no such method, the script that would be its index.
-    pub fn beside(&self, status: u16) -> Probe {
+    /// The same of paths that are beside it and lead to nothing: whoever is asked for those is asked for whatever a client says. Where a
+    /// directory takes no such method, the script that would be its index.
+    pub fn beside(&self, status: u16) -> Vec<Probe> {
         let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let path = match (status, self.is_plainly_spelled()) {
-            (405, _) if self.path.ends_with('/') => format!("{folder}/index.php"),
-            (_, true) => format!("{folder}/nothing-is-here"),
-            (_, false) => "/nothing-is-here".to_owned(),
-        };
-        Probe { path, ..self.clone() }
+        let mut paths = vec![format!("{folder}/nothing-is-here")];
+        if !self.is_plainly_spelled() {
+            paths.push("/nothing-is-here".to_owned());
+        }
+        if self.names_a_directory() {
+            paths.push("/nothing-is-here/".to_owned());
+            paths.extend((status == 405).then(|| format!("{folder}/index.php")));
+        }
+        paths.into_iter().map(|path| Probe { path, ..self.clone() }).collect()
+    }
+
+    /// Does it say by itself that it is a directory's?
+    pub fn names_a_directory(&self) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        ["/", "/.", "/.."].iter().any(|end| path.ends_with(end))
     }
 
     /// Is the path written as nginx itself would write it?

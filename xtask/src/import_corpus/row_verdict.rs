@@ -1,6 +1,7 @@
 //! What one request came to with the real server and with larder, and what that is: the same, closed, otherwise, or open where
 //! the other was closed. It knows no configuration.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
@@ -108,6 +109,10 @@ impl Answer {
         self.status >= 400
     }
 
+    pub fn is_file(&self) -> bool {
+        matches!(self.shown, Some(Shown::File(_)))
+    }
+
     fn is_redirect(&self) -> bool {
         (300..400).contains(&self.status)
     }
@@ -123,8 +128,18 @@ impl Answer {
         let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(decoded);
         let adds_slash = |to: &String| to.ends_with('/') && !probe.path.ends_with('/') && last(to) == last(&probe.path);
         matches!(self.shown, Some(Shown::App(..)))
-            || self.status == 405 && probe.path.ends_with('/')
+            || self.status == 405 && probe.names_a_directory()
             || self.leads_to.as_ref().is_some_and(adds_slash)
+    }
+
+    /// Paths that may be the own ones of the file that is shown: beneath one of these roots, or in the folder that was asked for.
+    pub fn own_paths(&self, roots: &BTreeSet<String>, asked: &str) -> Vec<String> {
+        let Some(Shown::File(file)) = &self.shown else { return Vec::new() };
+        let beneath = roots.iter().filter_map(|root| file.strip_prefix(root.as_str()));
+        let mut paths: Vec<String> = beneath.filter(|rest| rest.starts_with('/')).map(str::to_owned).collect();
+        let folder = asked.split('?').next().and_then(|path| path.rsplit_once('/')).map_or("", |(folder, _)| folder);
+        paths.extend(file.rsplit_once('/').map(|(_, name)| format!("{folder}/{name}")));
+        paths
     }
 
     /// Was an application asked for this other protocol?
@@ -176,8 +191,8 @@ pub fn verdict(theirs: &Answer, ours: &Answer) -> Verdict {
 pub fn is_front_controller(beside: &Answer, ours: &Answer) -> bool {
     match (&beside.shown, &ours.shown) {
         (Some(theirs @ Shown::App(..)), Some(ours)) => is_same(theirs, ours),
-        // Of HEAD nobody sees who answered.
-        (None, None) => beside.status == ours.status && ours.text.is_empty(),
+        // A text that the server itself answers, whatever is asked for. Of HEAD nobody sees who answered.
+        (None, None) => beside.status == ours.status && (ours.text.is_empty() || beside.text == ours.text),
         _ => false,
     }
 }
@@ -236,6 +251,15 @@ mod tests {
         let websocket = answer(200, "APP a /x upgraded to WebSocket");
         assert!(websocket.is_asked_for("websocket") && !websocket.is_asked_for("h2c"));
         assert!(!answer(200, "APP a /x").is_asked_for("websocket") && !answer(403, "").is_asked_for("websocket"));
+    }
+
+    #[test]
+    fn files_have_paths_of_their_own() {
+        let roots = ["html", "roots/srv/a", "roots/srv/a/sub"].map(str::to_owned).into();
+        let paths = |text: &str| answer(200, text).own_paths(&roots, "/x/y?z");
+        assert_eq!(paths("FILE roots/srv/a/b/c.html"), ["/b/c.html", "/x/c.html"]);
+        assert_eq!(paths("FILE roots/srv/a/sub/c.html"), ["/sub/c.html", "/c.html", "/x/c.html"]);
+        assert_eq!((paths("FILE roots/srv/ab"), paths("APP a /x").len()), (vec!["/x/ab".to_owned()], 0));
     }
 
     #[test]

@@ -115,12 +115,13 @@ fn answer_fastcgi(mut socket: TcpStream, name: &str) -> io::Result<()> {
 }
 
 fn script_answer(name: &str, params: &BTreeMap<String, String>) -> String {
-    let script = params.get("SCRIPT_FILENAME").map_or("", String::as_str);
-    let is_there = Path::new(script).is_file();
-    match (is_there, script.ends_with(".php")) {
-        (false, _) => "Status: 404 Not Found\r\n\r\nFile not found.\n".to_owned(),
-        (true, false) => "Status: 403 Forbidden\r\n\r\nAccess denied.\n".to_owned(),
-        (true, true) => {
+    let named = Path::new(params.get("SCRIPT_FILENAME").map_or("", String::as_str));
+    // What stands behind a script is told to it (cgi.fix_pathinfo).
+    let script = named.ancestors().find(|path| path.is_file()).and_then(Path::to_str);
+    match (script, script.is_some_and(|script| script.ends_with(".php"))) {
+        (None, _) => "Status: 404 Not Found\r\n\r\nFile not found.\n".to_owned(),
+        (Some(_), false) => "Status: 403 Forbidden\r\n\r\nAccess denied.\n".to_owned(),
+        (Some(script), true) => {
             // The folder of the run is another one for each.
             let script = script.split_once("/roots/").map_or(script, |(_, script)| script).replace("//", "/");
             format!("Cache-Control: no-store\r\nContent-Type: text/html\r\n\r\n{APP}{name} runs {script}")
@@ -177,6 +178,7 @@ mod tests {
         };
         assert!(answer("a.php").ends_with("\r\n\r\nAPP php runs srv/a.php"), "{}", answer("a.php"));
         assert!(answer("a.txt").starts_with("Status: 403") && answer("b.php").starts_with("Status: 404"));
+        assert!(answer("a.php/x").ends_with(" srv/a.php") && answer("a.txt/x.php").starts_with("Status: 403"));
         std::fs::remove_dir_all(folder.parent().and_then(Path::parent).expect("its folder")).expect("gone");
     }
 

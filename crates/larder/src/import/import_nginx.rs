@@ -207,14 +207,24 @@ impl Import {
             answered.into_iter().partition(|site| self.listens.leaves_out(&site.listens));
         let is_here = |site: &&Site<'_>| !self.listens.is_apart(&site.listens) && self.listens.is_with(&site.listens);
         let kept: Vec<&Site<'_>> = served.iter().copied().filter(is_here).collect();
-        let first = first_of(&kept);
+        // nginx asks another server for what nobody is named for, where that says so.
+        let is_other_default = served.iter().any(|site| {
+            let is_here = kept.iter().any(|kept| std::ptr::eq(*kept, *site));
+            !is_here && site.listens.is_default && !self.listens.is_nowhere_near(&site.listens)
+        });
+        let first = first_of(&kept).filter(|first| first.listens.is_default || !is_other_default);
         let own_names: Vec<String> = kept.iter().flat_map(|site| hosts_of(&site.names)).collect();
         let wide = |name: &&String| name.starts_with(['*', '.']);
         let wide_names = sites.iter().flat_map(|site| site.names.iter().filter(wide).cloned());
         let claimed: Vec<String> = wide_names.chain(named_twice(&own_names)).collect();
         for site in &served {
             match self.listens.is_with(&site.listens) {
-                true => self.server(site, first.is_some_and(|first| std::ptr::eq(first, *site)), &upstreams, &claimed),
+                true => self.server(
+                    site,
+                    first.is_some_and(|first| std::ptr::eq(first, *site)),
+                    &upstreams,
+                    (&claimed, &own_names),
+                ),
                 false => self.server_elsewhere(site, &own_names),
             }
         }
@@ -383,7 +393,13 @@ impl Import {
         Site { server, level: level.within(http), listens, clear, names }
     }
 
-    fn server(&mut self, site: &Site<'_>, is_first: bool, upstreams: &Upstreams, claimed: &[String]) {
+    fn server(
+        &mut self,
+        site: &Site<'_>,
+        is_first: bool,
+        upstreams: &Upstreams,
+        (claimed, own_names): (&[String], &[String]),
+    ) {
         let (server, is_for_all) = (site.server, is_first || site.listens.is_default);
         self.listens.listen(server, &site.listens, &self.folder, &mut self.findings);
         let mut hosts = if is_for_all { Vec::new() } else { self.hosts(server, &site.names) };
@@ -405,10 +421,23 @@ impl Import {
             server_name: server_name.map_or("$host", String::as_str),
             others_store: self.others_store,
         };
-        let routes = nginx_routes::routes(tree);
+        let mut routes = nginx_routes::routes(tree);
         if !self.made.keep_one_of(&mut hosts, is_for_all, &routes, server, &mut self.findings) {
             return;
         }
+        // Of `.NAME` nginx takes both, or none where another server has `*.NAME`.
+        let halves = site.names.iter().filter_map(|name| name.strip_prefix('.')).map(str::to_lowercase);
+        let lost: Vec<String> = halves.filter(|name| !hosts.contains(&format!("*.{name}"))).collect();
+        hosts.retain(|host| !lost.contains(host));
+        if hosts.is_empty() && !is_for_all {
+            return;
+        }
+        // Who is ruled by a host that another server has is asked there.
+        let is_asked = |host: &String| match is_for_all {
+            true => is_one_of(&hosts_of(&site.names), host) || !is_one_of(own_names, host),
+            false => is_one_of(&hosts, host),
+        };
+        routes.retain(|route| route.hosts.iter().all(is_asked));
         // What is for all names is for its own first: another server that has them, too, or `*.NAME`, would be asked.
         let mut own = if is_for_all { hosts_of(&site.names) } else { Vec::new() };
         own.retain(|host| claimed.iter().any(|name| nginx_maps::covers(name, host)));
@@ -472,6 +501,12 @@ fn hosts_of(names: &[String]) -> Vec<String> {
             None => vec![name.to_lowercase()],
         })
         .collect()
+}
+
+/// Is this host one of those, or beneath `*.NAME`?
+fn is_one_of(hosts: &[String], host: &str) -> bool {
+    let beneath = |own: &String| own.strip_prefix('*').is_some_and(|end| host.ends_with(end));
+    hosts.iter().any(|own| own == host || beneath(own))
 }
 
 /// What is in there more than once.

@@ -102,6 +102,24 @@ impl Route {
         self.methods.dedup();
     }
 
+    /// It is for those of its methods alone that are among these; closed, if none is.
+    pub fn keep_methods(&mut self, only: &[String]) {
+        let kept: Vec<String> = match self.methods.is_empty() {
+            true => only.to_vec(),
+            false => self.methods.iter().filter(|method| only.contains(method)).cloned().collect(),
+        };
+        match kept.is_empty() {
+            true => {
+                *self = Route {
+                    hosts: self.hosts.clone(),
+                    methods: self.methods.clone(),
+                    ..Route::closed(self.matcher.clone())
+                }
+            }
+            false => self.limit_methods(&kept),
+        }
+    }
+
     pub fn has_methods(&self) -> bool {
         !self.methods.is_empty()
     }

@@ -12,17 +12,25 @@ use crate::import::nginx_tree::{AnsweredBy, FoundLocation};
 
 /// `/api/../x`: whoever is asked for the path as it was sent would be asked for what nginx looks for elsewhere. `None`: all that is asked
 /// later is answered alike.
-pub fn leading_out(found: &[FoundLocation<'_>], at: usize) -> Option<String> {
+pub fn leading_out(found: &[FoundLocation<'_>], at: usize, runs_scripts: bool) -> Option<String> {
     let own = &found[at];
-    let is_otherwise = |other: &FoundLocation<'_>| other.answer.key() != own.answer.key() || other.access != own.access;
+    let is_otherwise = |other: &FoundLocation<'_>| {
+        let runs_any = runs_scripts && matches!(other.answer, AnsweredBy::Scripts(_));
+        other.answer.key() != own.answer.key() || other.access != own.access || runs_any
+    };
     let is_all = own.spot.kind == Kind::Exact || own.spot.path.as_deref() == Some("/");
-    if is_all || !own.answer.asks_others() || !found[at + 1..].iter().any(is_otherwise) {
+    if is_all || !(runs_scripts || own.answer.is_for_all_spellings()) || !found[at + 1..].iter().any(is_otherwise) {
         return None;
     }
     Some(match &own.spot.matcher {
         Matcher::Path(_) => format!("^(?!{})", own.spot.pattern_with_folder().trim_start_matches('^')),
-        Matcher::Pattern(pattern) => format!("^(?!(?s:.*?)(?:{pattern}))"),
+        Matcher::Pattern(pattern) => unmatched(pattern),
     })
+}
+
+/// All that a pattern does not match.
+pub fn unmatched(pattern: &str) -> String {
+    format!("^(?!(?s:.*?)(?:{pattern}))")
 }
 
 /// An index of a location's folder is asked for by its own path, too, and nginx looks there who may come in and who answers: is it, for all whom
@@ -37,8 +45,10 @@ pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, (path, is_known): 
         return other.answer != AnsweredBy::Closed && is_guarded_alike;
     }
     let is_ruled = |by: &FoundLocation<'_>| !by.rulings.cases.is_empty() || by.rulings.only_methods.is_some();
-    let is_script = matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
-    let is_same_file = other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
+    let is_script = path.ends_with(".php") && matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
+    let runs_no_files = matches!(other.answer, AnsweredBy::Scripts(_)) && !path.ends_with(".php");
+    let is_same_file =
+        !runs_no_files && other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
     owner == at && !own.rulings.cases.iter().any(|case| is_about(case, path))
         || owner != at && (is_script || is_same_file && !is_ruled(other)) && is_guarded_alike
 }
@@ -46,6 +56,11 @@ pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, (path, is_known): 
 /// Does nginx ask this for a file that it has found for another path: an index, or what `try_files` ends with?
 pub fn is_about(case: &CaseOf, path: &str) -> bool {
     !case.is_as_asked && case.pattern.as_deref().is_some_and(|pattern| matches(pattern, path))
+}
+
+/// The same where it asks for more than a path, too.
+pub fn may_be_about(case: &CaseOf, path: &str) -> bool {
+    is_about(case, path) || !case.is_as_asked && case.pattern.is_none()
 }
 
 /// The patterns of locations that keep people from files of a directory, whose index would be shown by its own path.

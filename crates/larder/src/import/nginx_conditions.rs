@@ -25,6 +25,11 @@ pub fn act_of(directive: &Directive) -> Option<&Directive> {
     directive.children().iter().find(|child| !HARMLESS.contains(&child.name.as_str()))
 }
 
+/// Is there an `if` that answers nobody? Who meets it is led past `try_files`.
+pub fn has_mere_condition(location: &Directive) -> bool {
+    location.children().iter().any(|child| child.name == "if" && act_of(child).is_none())
+}
+
 /// The words of a condition, without its parentheses.
 pub fn condition_of(directive: &Directive) -> Vec<String> {
     let mut words = directive.arguments.clone();

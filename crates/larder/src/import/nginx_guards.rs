@@ -37,9 +37,9 @@ pub fn is_guard(directive: &Directive) -> bool {
         || name == "ssl_verify_client" && directive.argument(0) != "off"
 }
 
-/// A page that is kept from whoever does not know a name, or a secret.
-pub fn hides_from_outside(block: &Directive) -> Option<&Directive> {
-    block.children().iter().find(|child| child.name == "internal")
+/// What keeps a location, or those around it, for nginx's own questions.
+pub fn hides_from_outside<'a>(blocks: &[&'a Directive]) -> Option<&'a Directive> {
+    blocks.iter().flat_map(|block| block.children()).find(|child| child.name == "internal")
 }
 
 /// Names of sources that are nobody's to read, where something in here hands files to a program that runs them.

@@ -11,6 +11,7 @@ use crate::import::nginx_fields::FieldLevel;
 use crate::import::nginx_memcached::MemcachedLevel;
 use crate::import::nginx_scripts::ScriptLevel;
 use crate::import::nginx_service::ServiceLevel;
+use crate::import::nginx_substitute::Substitute;
 use crate::import::nginx_timeouts::TimeoutLevel;
 use crate::import::nginx_types::Types;
 use crate::import::nginx_upstream::ProxyLevel;
@@ -26,7 +27,7 @@ pub struct Level {
     listing: Option<&'static str>,
     precompressed: Option<bool>,
     /// What answers where there is no file: a path.
-    pub fallback: Option<String>,
+    pub fallback: Option<Substitute>,
     /// The location that answers there, by its name.
     pub named: Option<String>,
     /// Where nginx leads who has to log in.
@@ -318,7 +319,7 @@ impl Level {
             [word] if is_own(word) || *word == "$uri/" => {}
             [status] if status.starts_with('=') => findings.note(directive, "404 where there is no file"),
             [name] if name.starts_with('@') => self.named = Some((*name).to_owned()),
-            [path] if path.starts_with('/') => match plain_fallback(path) {
+            [path] if path.starts_with('/') => match Substitute::last_tried(path) {
                 Some(path) => self.fallback = Some(path),
                 None => findings.leave(directive, "what answers where there is no file must be a path"),
             },
@@ -380,18 +381,6 @@ impl Level {
     }
 }
 
-/// The path of a file or script that answers, without what is handed to a script.
-fn plain_fallback(written: &str) -> Option<String> {
-    let path = match written.split_once('?') {
-        Some((path, _)) => path,
-        None => written,
-    };
-    let path = path.split('$').next().unwrap_or(path).trim_end_matches('/');
-    let is_script = path.ends_with(".php");
-    let is_path = path.len() > 1 && !path.contains(['%', '#']) && !path.contains("/.") && !path.contains("//");
-    (is_path && (is_script || path == written)).then(|| path.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -421,21 +410,5 @@ mod tests {
         let hides = |own: &[&str]| level(own).within(&level(&["disable_symlinks if_not_owner"])).hides_files();
         assert!(hides(&[]) && hides(&["root /srv"]) && hides(&["disable_symlinks on from=/srv"]));
         assert!(!hides(&["disable_symlinks off"]) && !level(&["root /srv"]).hides_files());
-    }
-
-    #[test]
-    fn what_answers_where_there_is_no_file_is_a_path() {
-        let check = |written: &str, expect: Option<&str>| {
-            assert_eq!(plain_fallback(written).as_deref(), expect, "{written}");
-        };
-        check("/index.html", Some("/index.html"));
-        check("/index.php?$args", Some("/index.php"));
-        check("/index.php$is_args$args", Some("/index.php"));
-        check("/index.php$request_uri", Some("/index.php"));
-        check("/app/index.php?q=$uri&$args", Some("/app/index.php"));
-        check("/$uri.html", None);
-        check("/a$uri", None);
-        check("/", None);
-        check("/.hidden.php", None);
     }
 }

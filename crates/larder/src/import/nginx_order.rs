@@ -195,10 +195,13 @@ impl<'a> LocationOrder<'a> {
         halves.early.extend(early);
         match kind {
             Kind::BeforeRegexes if !around.is_within => {
-                halves.early.extend(late);
-                let others = paths.iter().filter(is_longer).filter(|(.., kind)| *kind == Kind::Usual);
-                let pattern = format!("^{}{}{}", around.region, others.map(not).collect::<String>(), escaped(path));
-                halves.early.push(spot(around, Some(location), Matcher::Pattern(pattern), *kind, Some(path)));
+                // A path would be asked behind the pattern of the location around it.
+                halves.early.extend(late.into_iter().map(Spot::by_pattern));
+                let others: Vec<_> = paths.iter().filter(is_longer).filter(|(.., kind)| *kind == Kind::Usual).collect();
+                let longer: String = others.iter().copied().map(not).collect();
+                let pattern = Matcher::Pattern(format!("^{}{longer}{}", around.region, escaped(path)));
+                let longer = others.into_iter().map(|(_, path, _)| path.clone()).collect();
+                halves.early.push(Spot { longer, ..spot(around, Some(location), pattern, *kind, Some(path)) });
             }
             _ => {
                 halves.late.extend(late);
@@ -274,6 +277,15 @@ impl Spot<'_> {
             Matcher::Path(path) => format!("^{longer}{}(.*)$", escaped(path)),
             Matcher::Pattern(pattern) => format!("{pattern}(.*)$"),
         }
+    }
+
+    /// Is this path one of those that are others', for they are longer?
+    pub fn is_shorter_than(&self, path: &str) -> bool {
+        self.longer.iter().any(|longer| longer == path)
+    }
+
+    fn by_pattern(self) -> Self {
+        Spot { matcher: Matcher::Pattern(self.pattern()), ..self }
     }
 
     /// Those of its paths that a regex matches, where nothing longer comes first.

@@ -3,12 +3,16 @@
 
 use crate::import::import_findings::quoted;
 use crate::import::imported_toml::Route;
-use crate::import::nginx_closed_paths::{is_about, is_seen_by_all, kept_from, leading_out, matches};
+use crate::import::nginx_closed_paths::{
+    is_about, is_seen_by_all, kept_from, leading_out, matches, may_be_about, unmatched,
+};
+use crate::import::nginx_conditions;
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_guards;
 use crate::import::nginx_level::{self, FilesShown};
 use crate::import::nginx_order::{Kind, Matcher, Spot, escaped};
 use crate::import::nginx_rulings::{CaseOf, Ruling, Rulings};
+use crate::import::nginx_substitute::Substitute;
 use crate::import::nginx_tree::{AnsweredBy, FoundLocation, Tree};
 use crate::import::nginx_upstream::HandedUpgrades;
 
@@ -21,8 +25,8 @@ const BEHIND_A_SCRIPT: &str = "/any-name.php/behind";
 /// The paths of those who have.
 const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
 
-/// All that is no script, nor a directory.
-const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$))";
+/// All that is no script, nor a directory, nor what answers where there is none.
+const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$|/not-in-nginx[.]html$))";
 
 /// What is said once of a server some of whose locations hand no `Upgrade` on.
 const CLOSED_TO_WEBSOCKETS: &str = "a WebSocket, or another upgrade, is refused where no proxy_set_header Upgrade hands it on: nginx asks for a page in its place";
@@ -52,13 +56,40 @@ pub fn routes(mut tree: Tree<'_>) -> Vec<Route> {
     if tree.level.is_guarded() || rulings.rest == Some(Ruling::Closed) {
         return vec![Route::closed(Matcher::Path("/".to_owned()))];
     }
-    let Some(found) = tree.read() else { return vec![Route::closed(Matcher::Path("/".to_owned()))] };
+    let Some(mut found) = tree.read() else { return vec![Route::closed(Matcher::Path("/".to_owned()))] };
+    if rulings.fallback.is_some() {
+        found.iter_mut().for_each(|location| close_without_files(&mut tree, location));
+        if found.iter().any(|location| location.level.scripts.splits()) {
+            tree.findings.leave(
+                tree.server,
+                "closed behind the names of scripts: that is no file, and the server's own script's",
+            );
+        }
+    }
     let sources = nginx_guards::sources_run_by(tree.server);
     if sources.is_some() {
         tree.findings.leave(tree.server, "names that begin with a dot are hidden where programs run");
     }
     let mut making = RoutesOf { tree: &mut tree, found, sources, of_server: rulings };
     making.all()
+}
+
+/// Where a server hands what is no file to a script before it looks for a location, one that shows no files of the server's root is asked
+/// for nothing but those.
+fn close_without_files(tree: &mut Tree<'_>, location: &mut FoundLocation<'_>) {
+    let is_of_root = location.level.root(tree.prefix) == tree.level.root(tree.prefix);
+    match location.answer {
+        AnsweredBy::Closed => {}
+        AnsweredBy::Files | AnsweredBy::Scripts(_) if is_of_root && !location.is_internal => {}
+        _ => {
+            location.answer = AnsweredBy::Closed;
+            let block = location.spot.blocks.last().copied().unwrap_or(tree.server);
+            tree.findings.leave(
+                block,
+                "closed: the server hands what is no file to a script, and this would be asked for files alone",
+            );
+        }
+    }
 }
 
 impl<'a> RoutesOf<'_, 'a> {
@@ -83,7 +114,9 @@ impl<'a> RoutesOf<'_, 'a> {
                 routes.push(route);
             }
             None => {
-                routes.extend(self.found.iter().filter_map(|found| self.with_its_slash(&found.spot)));
+                if of_server.fallback.is_none() {
+                    routes.extend(self.found.iter().filter_map(|found| self.with_its_slash(&found.spot)));
+                }
                 (0..self.found.len()).for_each(|at| self.of_location(at, &mut routes));
             }
         }
@@ -101,7 +134,11 @@ impl<'a> RoutesOf<'_, 'a> {
             for case in &rulings.cases {
                 let matcher = case.pattern.as_ref().map(|pattern| Matcher::Pattern(spot.where_it_matches(pattern)));
                 let matcher = matcher.unwrap_or_else(|| spot.matcher.clone());
-                let route = self.case(case, matcher, Some(at));
+                let mut route = self.case(case, matcher, Some(at));
+                // What is rewritten within a location is still asked who may ask.
+                if let (Ruling::Rewritten(_), Some(only)) = (&case.ruling, &rulings.only_methods) {
+                    route.keep_methods(only);
+                }
                 let upgrades = self.upgrades_of(&case.ruling, Some(at));
                 routes.extend(self.refused_upgrades(&route, upgrades));
                 routes.push(route);
@@ -116,7 +153,7 @@ impl<'a> RoutesOf<'_, 'a> {
         let mut route = Route::new(matcher.clone(), lines);
         route.body_bytes_max = self.body_bytes_max(at);
         let upgrades = match &self.found[at].answer {
-            AnsweredBy::Script(script) => self.find(script).and_then(|to| self.found[to].upgrades.clone()),
+            AnsweredBy::Script(script) => self.find_script(script).and_then(|to| self.found[to].upgrades.clone()),
             _ => self.found[at].upgrades.clone(),
         };
         routes.extend(self.refused_upgrades(&route, upgrades.filter(|_| !self.found[at].is_internal)));
@@ -130,12 +167,15 @@ impl<'a> RoutesOf<'_, 'a> {
 
     /// Where somebody is asked for all beneath `/api/`, nginx leads from `/api` to it before it looks at who may come in.
     fn with_its_slash(&self, spot: &Spot<'_>) -> Option<Route> {
-        let path = spot.path.as_deref().filter(|_| matches!(spot.kind, Kind::Usual | Kind::BeforeRegexes))?;
+        let path = spot.path.as_deref().filter(|_| spot.kind != Kind::Regex)?;
         let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty())?;
         let children = spot.blocks.last()?.children();
         let has = |is_it: fn(&str) -> bool| children.iter().any(|child| is_it(&child.name));
         // A location of that very path answers there, whichever kind of beginning it is.
-        let is_answered = |found: &FoundLocation<'_>| found.spot.path.as_deref() == Some(bare);
+        let is_around =
+            |other: &Spot<'_>| other.blocks.len() < spot.blocks.len() && spot.blocks.starts_with(&other.blocks);
+        let is_answered =
+            |found: &FoundLocation<'_>| found.spot.path.as_deref() == Some(bare) && !is_around(&found.spot);
         let is_led = has(|name| name.ends_with("_pass")) && !has(|name| name == "internal");
         if !is_led || self.found.iter().any(is_answered) || !is_plain_in_urls(path) {
             return None;
@@ -148,7 +188,7 @@ impl<'a> RoutesOf<'_, 'a> {
     fn upgrades_of(&self, ruling: &Ruling, at: Option<usize>) -> Option<HandedUpgrades> {
         let to = match ruling {
             Ruling::Rewritten(_) => at,
-            Ruling::Script(script) => self.find(script),
+            Ruling::Script(script) => self.find_script(script),
             Ruling::Closed | Ruling::ToTls | Ruling::Answered(_) => None,
         };
         self.found[to?].upgrades.clone()
@@ -176,7 +216,10 @@ impl<'a> RoutesOf<'_, 'a> {
     fn case(&mut self, case: &CaseOf, matcher: Matcher, at: Option<usize>) -> Route {
         let is_sayable = !self.hides_others(case, at);
         let mut route = match self.ruled(&case.ruling, at).filter(|_| is_sayable) {
-            Some(lines) => Route::new(matcher, lines),
+            Some(mut lines) => {
+                lines.extend(self.closed_of_case(case, &matcher, at));
+                Route::new(matcher, lines)
+            }
             None => Route::closed(matcher),
         };
         route.hosts = case.host.iter().cloned().collect();
@@ -184,6 +227,19 @@ impl<'a> RoutesOf<'_, 'a> {
             route.limit_methods(&case.methods);
         }
         route
+    }
+
+    /// A path that is one of a case's by its spelling alone is somebody else's to answer.
+    fn closed_of_case(&self, case: &CaseOf, matcher: &Matcher, at: Option<usize>) -> Option<String> {
+        let Matcher::Pattern(pattern) = matcher else { return None };
+        let is_for_all_spellings = match &case.ruling {
+            Ruling::Closed | Ruling::ToTls => false,
+            Ruling::Answered(lines) => lines.iter().any(|line| line.starts_with("respond")),
+            Ruling::Script(_) | Ruling::Rewritten(_) => true,
+        };
+        let before = self.found[..at.unwrap_or(0)].iter().map(own_pattern);
+        let closed: Vec<String> = [unmatched(pattern)].into_iter().chain(before).map(|it| literal(&it)).collect();
+        is_for_all_spellings.then(|| format!("closed_paths = [{}]", closed.join(", ")))
     }
 
     /// A route of a host comes before all that name none: what a location shows one host alone would stand before the guards of locations
@@ -233,8 +289,8 @@ impl<'a> RoutesOf<'_, 'a> {
     }
 
     /// The lines of a route on which one script answers, whatever is asked for.
-    fn script(&mut self, script: &str, at: Option<usize>) -> Option<Vec<String>> {
-        let to = self.find(script)?;
+    fn script(&mut self, script: &Substitute, at: Option<usize>) -> Option<Vec<String>> {
+        let to = self.find_script(script)?;
         let (own, runner) = (at.map(|at| &self.found[at]), &self.found[to]);
         let mut lines = match &runner.answer {
             AnsweredBy::Scripts(_) => {
@@ -242,7 +298,7 @@ impl<'a> RoutesOf<'_, 'a> {
                 let pass = block.children().iter().find(|child| child.name == "fastcgi_pass")?;
                 let pass = self.tree.with_constants(pass, block);
                 let (scripts, root) = (runner.level.scripts.clone(), runner.level.root(self.tree.prefix));
-                let origin = scripts.always((&pass, script), &root, self.tree.origins, self.tree.findings)?;
+                let origin = scripts.always((&pass, &script.path), &root, self.tree.origins, self.tree.findings)?;
                 vec![format!("origin = {}", quoted(&origin))]
             }
             AnsweredBy::Asks(lines) if runner.answer.asks_others() => lines.clone(),
@@ -259,6 +315,21 @@ impl<'a> RoutesOf<'_, 'a> {
         self.found.iter().position(|found| found.spot.matches(path))
     }
 
+    /// The location that is asked for a script, with all that is handed to it in its path. `None` also where it has a rule for some of those
+    /// who ask it.
+    fn find_script(&self, script: &Substitute) -> Option<usize> {
+        let to = self.find(&script.path)?;
+        let Rulings { cases, only_methods, .. } = &self.found[to].rulings;
+        if only_methods.is_some() || cases.iter().any(|case| may_be_about(case, &script.path)) {
+            return None;
+        }
+        let takes_more = |to: usize| {
+            let is_same = self.find(&format!("{}/behind", script.path)) == Some(to);
+            is_same && !self.found[to].level.looks_for_whole_path
+        };
+        (!script.is_followed || takes_more(to)).then_some(to)
+    }
+
     /// The lines of a location's route. `None`: closed.
     fn lines(&mut self, at: usize) -> Option<Vec<String>> {
         if self.found[at].is_internal && self.found[at].answer != AnsweredBy::Closed {
@@ -269,7 +340,10 @@ impl<'a> RoutesOf<'_, 'a> {
         let answered = match found.answer.clone() {
             AnsweredBy::Closed => return None,
             AnsweredBy::ToTls => return Some(vec![TO_TLS.to_owned()]),
-            AnsweredBy::Script(script) => return self.script(&script, Some(at)),
+            AnsweredBy::Script(script) => {
+                let lines = self.script(&script, Some(at))?;
+                return Some(lines.into_iter().chain(self.closed_line(at, &[], true)).collect());
+            }
             AnsweredBy::Asks(lines) => Answered { lines, shown_elsewhere: Vec::new() },
             AnsweredBy::AsksElsewhere(uri, mut lines) => {
                 let rest = if found.spot.kind == Kind::Exact { "" } else { "$1" };
@@ -305,8 +379,9 @@ impl<'a> RoutesOf<'_, 'a> {
     }
 
     /// The origin that runs this script, of the root of a location.
-    fn runner(&self, at: usize, script: &str) -> Option<String> {
-        let to = self.find(script).filter(|to| self.has_root_of(at, *to) && self.has_guards_of(at, *to))?;
+    fn runner(&self, at: usize, script: &Substitute) -> Option<String> {
+        let to = self.find_script(script).filter(|_| script.is_script())?;
+        let to = Some(to).filter(|to| self.has_root_of(at, *to) && self.has_guards_of(at, *to))?;
         match &self.found[to].answer {
             AnsweredBy::Scripts(origin) => Some(origin.clone()),
             _ => None,
@@ -322,19 +397,26 @@ impl<'a> RoutesOf<'_, 'a> {
             (None, _) => None,
         };
         let (mut index, mut origin) = (Vec::new(), None);
-        let passes_directories_by = found.level.passes_directories_by;
+        let passes_directories_by = found.level.passes_directories_by
+            || found.rulings.passes_directories_by
+            || self.of_server.passes_directories_by;
         let names = if passes_directories_by { Vec::new() } else { found.level.index() };
         let named = names.len();
         let names = self.seen_by_all(at, folder.as_deref().unwrap_or("/"), names);
+        // nginx takes the first that is there: none behind one that nobody runs here.
         for name in &names {
-            let runner = folder.as_ref().and_then(|folder| self.runner(at, &format!("{folder}{name}")));
+            let runner =
+                folder.as_ref().and_then(|folder| self.runner(at, &Substitute::whole(format!("{folder}{name}"))));
             match (self.is_source(&format!("/{name}")), runner) {
                 (false, _) => index.push(name.clone()),
                 (true, Some(runner)) => {
                     origin = Some(runner);
                     index.push(name.clone());
                 }
-                (true, None) => {}
+                (true, None) => {
+                    self.leave(at, "closed: an index that is a program's, which nobody runs here, and those behind it");
+                    break;
+                }
             }
         }
         let (fallback, runner) = self.fallback(at);
@@ -381,7 +463,10 @@ impl<'a> RoutesOf<'_, 'a> {
         let is_seen = |path: String| {
             !self.is_ruled_by_server(&path) && is_seen_by_all(&self.found, at, (&path, is_known), prefix)
         };
-        names.retain(|name| own.iter().all(|folder| is_seen(format!("{folder}{name}"))));
+        // nginx takes the first that is there: none behind one that is kept from somebody.
+        let seen = names.iter().take_while(|name| own.iter().all(|folder| is_seen(format!("{folder}{name}"))));
+        let seen = seen.count();
+        names.truncate(seen);
         if names.len() < named {
             let why =
                 "closed in part: where an index would answer, nginx asks the location of that file who may come in";
@@ -397,15 +482,21 @@ impl<'a> RoutesOf<'_, 'a> {
 
     /// What answers where there is no file, and the origin that runs it if it is a script.
     fn fallback(&mut self, at: usize) -> (Option<String>, Option<String>) {
+        let block = self.found[at].spot.blocks.last();
+        if block.is_some_and(|block| nginx_conditions::has_mere_condition(block)) && self.of_server.fallback.is_none() {
+            self.leave(at, "404 where there is no file: who meets an `if` beside it is told nothing else by nginx");
+            return (None, None);
+        }
         let FoundLocation { level, rulings, .. } = &self.found[at];
-        let (level, path) = (level.clone(), rulings.fallback.clone().or_else(|| level.fallback.clone()));
-        let (path, origin) = match (path, self.tree.named_script(&level, &self.found[at].access)) {
-            (Some(path), _) if self.is_ruled_by_server(&path) => {
+        let of_rules = self.of_server.fallback.clone().or_else(|| rulings.fallback.clone());
+        let (level, to) = (level.clone(), of_rules.or_else(|| level.fallback.clone()));
+        let (to, origin) = match (to, self.tree.named_script(&level, &self.found[at].access)) {
+            (Some(to), _) if self.is_ruled_by_server(&to.path) => {
                 self.leave(at, "404 where there is no file: the server has a rule of its own for what nginx asks then");
                 return (None, None);
             }
-            (Some(path), _) => (path, None),
-            (None, Some((path, origin))) => (path, origin),
+            (Some(to), _) => (to, None),
+            (None, Some((to, origin))) => (to, origin),
             (None, None) => {
                 if level.named.is_some() {
                     self.leave(at, "404 where there is no file: larder cannot ask the location that is named there");
@@ -413,15 +504,15 @@ impl<'a> RoutesOf<'_, 'a> {
                 return (None, None);
             }
         };
-        if let Some(origin) = origin.or_else(|| self.runner(at, &path)) {
-            return (Some(path), Some(origin));
+        if let Some(origin) = origin.or_else(|| self.runner(at, &to)) {
+            return (Some(to.path), Some(origin));
         }
-        let is_file = self.find(&path).is_some_and(|to| {
-            let is_shown = self.found[to].answer == AnsweredBy::Files && !self.found[to].is_internal;
-            is_shown && self.has_root_of(at, to) && self.has_guards_of(at, to)
+        let is_file = self.find(&to.path).is_some_and(|of| {
+            let is_shown = self.found[of].answer == AnsweredBy::Files && !self.found[of].is_internal;
+            is_shown && self.has_root_of(at, of) && self.has_guards_of(at, of)
         });
-        if is_file && !self.is_source(&path) {
-            return (Some(path), None);
+        if is_file && !to.is_followed && !self.is_source(&to.path) {
+            return (Some(to.path), None);
         }
         self.leave(at, "404 where there is no file: what nginx asks then is not one of this root's files or scripts");
         (None, None)
@@ -461,13 +552,16 @@ impl<'a> RoutesOf<'_, 'a> {
             (AnsweredBy::Scripts(_), _) if !found.spot.pattern().contains("php") => closed.push(NO_SCRIPT.to_owned()),
             _ => {}
         }
-        let takes_what_is_behind = found.level.scripts.splits() && !found.level.looks_for_whole_path;
+        // What is no file is the server's own script's to answer, where it has one.
+        let takes_what_is_behind =
+            found.level.scripts.splits() && !found.level.looks_for_whole_path && self.of_server.fallback.is_none();
         if matches!(found.answer, AnsweredBy::Scripts(_)) && !takes_what_is_behind {
             closed.push(BEHIND_ANY_SCRIPT.to_owned());
         }
         if found.answer == AnsweredBy::Files && runs_scripts {
-            let is_run =
-                self.find(BEHIND_A_SCRIPT).is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)));
+            let is_run = self
+                .find(BEHIND_A_SCRIPT)
+                .is_some_and(|to| to < at && matches!(self.found[to].answer, AnsweredBy::Scripts(_)));
             let runs_behind = |path: &String| {
                 let to = self.find(&format!("{path}/behind"));
                 to.is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)))
@@ -478,15 +572,17 @@ impl<'a> RoutesOf<'_, 'a> {
                 closed.push(format!("(?i)^{but_for}.*[.]php/"));
             }
         }
-        if found.answer.asks_others() || is_root {
+        if found.answer.is_for_all_spellings() || is_root {
             let others = self.found[..at].iter().filter(|other| {
                 let is_answered = !matches!(other.answer, AnsweredBy::Closed);
                 is_answered && (other.answer.key() != found.answer.key() || runs_scripts && other.shows_files_alone())
             });
-            closed.extend(others.map(|other| match other.answer.asks_others() {
-                true => other.spot.pattern_with_folder(),
-                false => other.spot.pattern(),
-            }));
+            // And longer paths, which are asked behind it.
+            let longer = self.found[at + 1..].iter().filter(|other| {
+                let is_otherwise = other.answer.key() != found.answer.key() || other.access != found.access;
+                is_otherwise && other.spot.path.as_ref().is_some_and(|path| found.spot.is_shorter_than(path))
+            });
+            closed.extend(others.chain(longer).map(own_pattern));
             let cases =
                 self.found[..=at].iter().flat_map(|other| other.rulings.cases.iter().map(move |case| (other, case)));
             let is_other =
@@ -498,7 +594,11 @@ impl<'a> RoutesOf<'_, 'a> {
         }
         closed.extend(kept_from(&self.found, at));
         closed.retain(|pattern| !shown_elsewhere.iter().any(|path| matches(pattern, path)));
-        closed.extend(leading_out(&self.found, at));
+        // What answers here under other paths has its own, which may lie elsewhere.
+        let but_for: String = shown_elsewhere.iter().map(|path| format!("(?!{}$)", escaped(path))).collect();
+        let runs_others = found.answer == AnsweredBy::Files && runs_scripts;
+        let out = leading_out(&self.found, at, runs_others);
+        closed.extend(out.map(|pattern| pattern.replacen('^', &format!("^{but_for}"), 1)));
         closed.sort_unstable();
         closed.dedup();
         let closed: Vec<String> = closed.iter().map(|pattern| literal(pattern)).collect();
@@ -528,6 +628,14 @@ impl<'a> RoutesOf<'_, 'a> {
             }
         }
         (!pages.is_empty()).then(|| format!("error_pages = {{ {} }}", pages.join(", ")))
+    }
+}
+
+/// What a location answers, with the path of its folder where nginx leads from that to it.
+fn own_pattern(found: &FoundLocation<'_>) -> String {
+    match found.answer.asks_others() || matches!(found.answer, AnsweredBy::Scripts(_)) {
+        true => found.spot.pattern_with_folder(),
+        false => found.spot.pattern(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::import::nginx_conditions::{
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_listens::InTheClear;
 use crate::import::nginx_maps::{self, MapCase, MapTest, Maps};
+use crate::import::nginx_substitute::Substitute;
 
 /// What becomes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Ruling {
     /// It is led to TLS, at the same URL.
     ToTls,
     /// This script answers, whatever is asked for.
-    Script(String),
+    Script(Substitute),
     /// Who answers the level is asked for another path.
     Rewritten(String),
 }
@@ -47,7 +48,9 @@ pub struct Rulings {
     /// For what no case fits.
     pub rest: Option<Ruling>,
     /// A script that answers where there is no file.
-    pub fallback: Option<String>,
+    pub fallback: Option<Substitute>,
+    /// And for directories, too: they are no files.
+    pub passes_directories_by: bool,
     /// Other methods are closed.
     pub only_methods: Option<Vec<String>>,
 }
@@ -74,11 +77,14 @@ pub fn is_of_rewriting(directive: &Directive) -> bool {
 /// Reads what of a level is the rewrite module's.
 pub fn read(block: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) -> Rulings {
     let mut rulings = Rulings::default();
-    for directive in block.children() {
-        if rulings.rest.is_some() {
-            break;
-        }
+    let mut left = block.children().iter();
+    while let (None, Some(directive)) = (&rulings.rest, left.next()) {
         match directive.name.as_str() {
+            "break" => break,
+            "if" if ends_for_some(directive) => {
+                rulings.for_the_others(directive, left, scope, findings);
+                break;
+            }
             "return" => rulings.rest = Some(returned(directive, scope, findings)),
             "rewrite" => rulings.rewrite(directive, scope, findings),
             "if" => rulings.condition(directive, scope, findings),
@@ -87,6 +93,11 @@ pub fn read(block: &Directive, scope: &RulingScope<'_>, findings: &mut Findings)
         }
     }
     rulings
+}
+
+/// Is nothing that stands behind it for those who meet this condition?
+fn ends_for_some(condition: &Directive) -> bool {
+    act_of(condition).is_none() && condition.children().iter().any(|child| child.name == "break")
 }
 
 /// Does a level lead all of its requests to TLS, or those for some hosts and nobody else?
@@ -123,8 +134,42 @@ impl Rulings {
         }
     }
 
+    /// What is ruled behind `if (…) { break; }`: for what is no file it may be a script's to answer.
+    fn for_the_others<'d>(
+        &mut self,
+        condition: &Directive,
+        left: impl Iterator<Item = &'d Directive>,
+        scope: &RulingScope<'_>,
+        findings: &mut Findings,
+    ) {
+        let mut rules = left.filter(|line| is_of_rewriting(line) && !matches!(&*line.name, "break" | "limit_except"));
+        let Some(first) = rules.next() else { return };
+        let words = condition_of(condition);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let ["-f" | "-e", "$request_filename"] = words[..]
+            && first.name == "rewrite"
+            && matches_everything(first.argument(0))
+            && let Ruling::Script(script) = rewritten(first, scope, findings)
+        {
+            self.fallback = Some(script);
+            self.passes_directories_by = words[0] == "-f";
+            return;
+        }
+        findings.leave(condition, "closed: what stands behind it is for those alone who do not meet this");
+        self.rest = Some(Ruling::Closed);
+    }
+
     fn case(&mut self, regex: Option<&str>, methods: Vec<String>, host: Option<String>, ruling: Ruling) {
         let pattern = regex.map(str::to_owned);
+        // Whose method was refused before is not asked about.
+        let methods = match &self.only_methods {
+            Some(only) if methods.is_empty() => only.clone(),
+            Some(only) => methods.into_iter().filter(|method| only.contains(method)).collect(),
+            None => methods,
+        };
+        if methods.is_empty() && self.only_methods.is_some() {
+            return;
+        }
         self.cases.push(CaseOf { pattern, is_as_asked: false, methods, host, ruling });
     }
 
@@ -135,7 +180,7 @@ impl Rulings {
         };
         let condition = condition_of(directive);
         let words: Vec<&str> = condition.iter().map(String::as_str).collect();
-        let asks_for_file = matches!(words[..], ["!-e" | "!-f" | "!-d", "$request_filename"]);
+        let asks_for_file = matches!(words[..], ["!-e" | "!-f", "$request_filename"]);
         // What is done where there is no file is done by a script, or not at all.
         let inner = RulingScope { has_groups: false, ..*scope };
         if self.mapped(directive, act, &words, &inner, findings) {
@@ -144,6 +189,7 @@ impl Rulings {
         let ruling = acted(act, &inner, findings);
         if let (true, Ruling::Script(script)) = (asks_for_file, &ruling) {
             self.fallback = Some(script.clone());
+            self.passes_directories_by = words[0] == "!-f";
             return;
         }
         if let Some(is_of_the_clear) = asks_for_the_clear(&condition) {
@@ -375,7 +421,7 @@ fn rewritten(directive: &Directive, scope: &RulingScope<'_>, findings: &mut Find
         let target = target.replace("$request_uri$is_args$args", "$request_uri");
         return redirect(directive, &target, status, &is_groups_own, findings);
     }
-    if let Some(script) = script_of(target) {
+    if let Some(script) = Substitute::script(target) {
         return Ruling::Script(script);
     }
     if flag == "break" && scope.asks_origin {
@@ -385,13 +431,6 @@ fn rewritten(directive: &Directive, scope: &RulingScope<'_>, findings: &mut Find
         }
     }
     closed(findings, "closed: larder looks for no route again")
-}
-
-/// The script that a replacement names, whatever is handed to it.
-fn script_of(target: &str) -> Option<String> {
-    let path = target.split(['?', '$']).next()?;
-    let path = path.strip_suffix('/').unwrap_or(path);
-    (path.starts_with('/') && path.ends_with(".php") && !path.contains("/.")).then(|| path.to_owned())
 }
 
 /// A text with variables, by larder's names for them. `None`: it has not all of them.
@@ -465,9 +504,9 @@ mod tests {
         case("rewrite ^/old/(.*)$ /new/$1 permanent", to(301), 0);
         case("rewrite ^/old/(.*)$ /new/$1 redirect", to(302), 0);
         case("rewrite ^/old/(.*)$ /new/$1? permanent", answered("redirect = { to = \"/new/$1\", status = 301 }"), 0);
-        case("rewrite ^/old/(.*)$ /index.php?q=$1 last", Ruling::Script("/index.php".to_owned()), 0);
+        case("rewrite ^/old/(.*)$ /index.php?q=$1 last", Ruling::Script(Substitute::whole("/index.php".to_owned())), 0);
         case("rewrite ^/old/(.*)$ /new/$1 last", Ruling::Closed, 1);
-        rest("rewrite ^ /index.php last", Ruling::Script("/index.php".to_owned()), 0);
+        rest("rewrite ^ /index.php last", Ruling::Script(Substitute::whole("/index.php".to_owned())), 0);
         rest("rewrite ^ https://$host$request_uri? permanent", Ruling::ToTls, 0);
         let (rulings, _) = read_all(vec![directive("rewrite ^/(.*)$ https://b.test/$1 permanent")]);
         let to = "redirect = { to = \"https://b.test/$1$is_args$args\", status = 301 }";
@@ -486,7 +525,7 @@ mod tests {
         let (rulings, _) = read_all(vec![conditional("if ($request_method !~ ^(GET|HEAD)$ )", "return 444")]);
         assert_eq!(rulings.only_methods, Some(vec!["GET".to_owned(), "HEAD".to_owned()]));
         let (rulings, _) = read_all(vec![conditional("if (!-e $request_filename)", "rewrite ^(.*)$ /index.php last")]);
-        assert_eq!((rulings.fallback.as_deref(), rulings.rest), (Some("/index.php"), None));
+        assert_eq!((rulings.fallback, rulings.rest), (Some(Substitute::whole("/index.php".to_owned())), None));
         let (rulings, _) = read_all(vec![conditional("if ($host = www.a.test)", "return 301 https://a.test/x")]);
         assert_eq!(rulings.cases[0].host.as_deref(), Some("www.a.test"));
         for closed in

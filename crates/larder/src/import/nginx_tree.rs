@@ -16,6 +16,7 @@ use crate::import::nginx_order::{Kind, LocationOrder, Matcher, Spot};
 use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
 use crate::import::nginx_scripts::Runs;
 use crate::import::nginx_service::{self, Question};
+use crate::import::nginx_substitute::Substitute;
 use crate::import::nginx_timeouts::AskedBy;
 use crate::import::nginx_upstream::{AskedOrigin, HandedUpgrades, Origins};
 
@@ -74,7 +75,7 @@ pub enum AnsweredBy {
     /// Who is led to TLS.
     ToTls,
     /// This script, whatever is asked for.
-    Script(String),
+    Script(Substitute),
     Files,
     /// The scripts of its root, which this origin runs.
     Scripts(String),
@@ -87,9 +88,15 @@ impl AnsweredBy {
             AnsweredBy::Closed => "closed",
             AnsweredBy::Asks(lines) | AnsweredBy::AsksElsewhere(_, lines) => lines.first().map_or("", String::as_str),
             AnsweredBy::ToTls => "to TLS",
-            AnsweredBy::Script(script) => script,
+            AnsweredBy::Script(script) => &script.path,
             AnsweredBy::Files | AnsweredBy::Scripts(_) => "files",
         }
+    }
+
+    /// Does it give something to all who come here, by whatever spelling of a path? A redirect is about its own path.
+    pub fn is_for_all_spellings(&self) -> bool {
+        let responds = |lines: &[String]| lines.first().is_some_and(|line| line.starts_with("respond"));
+        self.asks_others() || matches!(self, AnsweredBy::Asks(lines) if responds(lines))
     }
 
     /// Is somebody asked who takes a path as it was sent?
@@ -165,7 +172,7 @@ impl<'a> Tree<'a> {
         let mut access = Vec::new();
         let answer = self.answer(&spot, block, &level, &rulings, &mut access);
         let words = self.words_of(&answer, &level);
-        let is_internal = nginx_guards::hides_from_outside(block).is_some();
+        let is_internal = nginx_guards::hides_from_outside(&spot.blocks).is_some();
         let upgrades = self.handed_upgrades(block, &level).filter(|_| answer.asks_others());
         FoundLocation { spot, level, rulings, answer, access, words, is_internal, upgrades }
     }
@@ -228,7 +235,7 @@ impl<'a> Tree<'a> {
         }
         let handler = |name: &str| block.children().iter().find(|child| child.name == name);
         // A script that nginx alone asks for answers in place of others.
-        if let (Some(internal), None) = (nginx_guards::hides_from_outside(block), handler("fastcgi_pass")) {
+        if let (Some(internal), None) = (nginx_guards::hides_from_outside(&spot.blocks), handler("fastcgi_pass")) {
             match spot.path.as_deref().is_some_and(|path| self.asks_a_service(path)) {
                 true => self.findings.note(internal, "larder asks the service itself (auth_request), and nobody else"),
                 false => self.findings.leave(internal, "closed: larder does not ask itself"),
@@ -416,7 +423,7 @@ impl<'a> Tree<'a> {
 
     /// The script that a location with a name runs, and the origin that does where that is not its root's. `access`: the lines of who may
     /// come in, which have to be its own, too.
-    pub fn named_script(&mut self, level: &Level, access: &[String]) -> Option<(String, Option<String>)> {
+    pub fn named_script(&mut self, level: &Level, access: &[String]) -> Option<(Substitute, Option<String>)> {
         let named = level.named.as_deref()?;
         let is_it = |child: &&Directive| child.name == "location" && child.argument(0) == named;
         let block = self.server.children().iter().find(is_it)?;
@@ -431,7 +438,7 @@ impl<'a> Tree<'a> {
         if let Some(pass) = block.children().iter().find(|child| child.name == "fastcgi_pass") {
             let pass = self.with_constants(pass, block);
             return match own.scripts.runs(&pass, &own.root(self.prefix), self.origins, self.findings)? {
-                Runs::One { origin, script } => Some((format!("/{script}"), Some(origin))),
+                Runs::One { origin, script } => Some((Substitute::whole(format!("/{script}")), Some(origin))),
                 Runs::OfRoot { .. } => None,
             };
         }

@@ -124,4 +124,55 @@ mod tests {
             beside.check_refused("A1", "/r", &["-X", method]);
         }
     }
+
+    /// What configurations that nobody wrote had open (`cargo xtask import-random`), the shortest of each kind.
+    #[test]
+    fn what_random_configurations_had_open_is_refused() {
+        let files = ["site/index.html", "site/api/private/a.txt", "site/data/a.txt", "site/b/index.html", "site/a.txt"];
+        let run = "fastcgi_pass unix:HERE/none.sock; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;";
+        let check = |name: &str, locations: &str, path: &str, options: &[&str]| {
+            let server = format!("server {{ listen A1; root HERE/site; {locations} }}");
+            let beside = nginx_beside::start(name, &server, &files);
+            let asked = crate::imported_beside::Asked { at: "A1", path: path.to_owned(), options: options.to_vec() };
+            let [theirs, ours] = beside.ask(&asked);
+            assert!(theirs.status >= 400 && ours.status >= 400, "{path} {theirs:?} {ours:?}\n{}", beside.toml);
+        };
+        check(
+            "within",
+            "location ^~ /api { location /api/private/ { deny all; } } location / { deny all; }",
+            "/api/private/a.txt",
+            &[],
+        );
+        check("no-scripts", &format!("location /data {{ {run} }}"), "/data/a.txt", &[]);
+        check(
+            "no-file",
+            "if (!-f $request_filename) { rewrite ^ /index.php last; } location /up/ { proxy_pass http://O-app; }",
+            "/up/x",
+            &[],
+        );
+        check("no-index", "if (!-f $request_filename) { rewrite ^ /index.php last; } location / { }", "/b/", &[]);
+        check(
+            "broken-off",
+            "location / { if (!-e $request_filename) { break; } rewrite ^ /a.php last; }",
+            "/none",
+            &[],
+        );
+        let limited = "location / { limit_except GET { deny all; } if ($request_method = POST) { rewrite ^ /x break; } proxy_pass http://O-app; }";
+        check("limited", limited, "/", &["-X", "POST"]);
+        check("inner", "location /data { internal; location ~ [.]txt$ { } }", "/data/a.txt", &[]);
+        check("index-there", &format!("location / {{ }} location ~ index {{ {run} }}"), "/b/", &[]);
+    }
+
+    /// Of two names for a server nginx takes none where another has one of them, and rules of a host are those of its own server.
+    #[test]
+    fn rules_of_a_host_are_its_own_servers() {
+        let beside = nginx_beside::start(
+            "ruled-host",
+            "server { listen A1; server_name a.test; location / { deny all; } }\n\
+             server { listen A1; server_name b.test; if ($host = a.test) { return 200 open; } root HERE/site; }",
+            &["site/index.html"],
+        );
+        beside.check_refused("A1", "/", &["-H", "Host: a.test"]);
+        beside.check_as_it_is("A1", "/", &["-H", "Host: b.test"], Wanted::Same);
+    }
 }

@@ -16,7 +16,7 @@ use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::{CODINGS, Coding, Identity, Named, OpenFile};
 use crate::static_files::path_meaning::{PathMeaning, Reach, kind, look_at};
 use crate::static_files::script_path::ScriptPath;
-use crate::static_files::{beneath, directory_entries, made_codings, path_meaning};
+use crate::static_files::{beneath, directory_entries, made_codings, path_meaning, script_path};
 
 /// What there is.
 #[derive(Debug)]
@@ -89,8 +89,7 @@ pub(crate) fn find(
         PathMeaning::NoIndex(directory) => {
             return match terms.form {
                 Some(form) => listing(settings, root, (path, &directory), known, form, terms),
-                // What is no file is the fallback's to answer, where that is a script.
-                None if settings.scripts.is_some() => Err(NotShown::Absent),
+                None if script_path::hands_directories_on(settings) => Err(NotShown::Absent),
                 None => Err(NotShown::NoIndex),
             };
         }

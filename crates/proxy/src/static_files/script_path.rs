@@ -33,6 +33,12 @@ impl ScriptPath {
     }
 }
 
+/// Does what runs scripts answer for a directory without an index as well, as for what is no file? Not where a file answers for those.
+pub(super) fn hands_directories_on(settings: &RootSettings) -> bool {
+    let Some(scripts) = settings.scripts.as_ref().filter(|_| settings.lists_nothing()) else { return false };
+    settings.fallback.as_ref().is_none_or(|fallback| is_script(fallback.as_bytes(), &scripts.endings))
+}
+
 /// Does the last segment end like the name of a script?
 pub(super) fn is_script(relative: &[u8], endings: &[String]) -> bool {
     let name = relative.rsplit(|&b| b == b'/').next().unwrap_or_default();
@@ -137,8 +143,7 @@ fn look(settings: &RootSettings, path: &FilePath, reach: Reach) -> Result<Option
     let root = path_meaning::open_root(settings, reach)?;
     match path_meaning::of(settings, root.as_fd(), path, reach)? {
         PathMeaning::Script(script) => Ok(Some(script)),
-        // A directory that is not listed is no file, either.
-        PathMeaning::NoIndex(_) if settings.lists_nothing() => Err(NotShown::Absent),
+        PathMeaning::NoIndex(_) if hands_directories_on(settings) => Err(NotShown::Absent),
         PathMeaning::NoIndex(_) | PathMeaning::Directory | PathMeaning::File(..) => Ok(None),
     }
 }

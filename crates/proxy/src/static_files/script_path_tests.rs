@@ -89,6 +89,16 @@ fn a_script_is_a_regular_file_on_the_way() {
 }
 
 #[test]
+fn a_directory_without_an_index_is_refused_where_a_file_answers_for_what_is_none() {
+    let folder = folder("no-index");
+    let settings = |fallback: &str| RootSettings { fallback: Some(fallback.to_owned()), ..settings(&folder) };
+    check(&settings("/index.php"), "/empty/", "Absent");
+    check(&settings("/a.css"), "/empty/", "NoIndex");
+    check(&settings("/a.css"), "/some/page", "Absent");
+    check(&RootSettings { index: Vec::new(), ..settings("/a.css") }, "/empty/", "Absent");
+}
+
+#[test]
 fn what_is_no_script_is_a_file_or_nothing_and_never_a_source() {
     let folder = folder("no-scripts");
     let settings = settings(&folder);
