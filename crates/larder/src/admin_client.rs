@@ -36,6 +36,17 @@ pub struct AdminFlags {
     pub token_file: Option<PathBuf>,
 }
 
+impl AdminFlags {
+    /// A refusal, with the flag that brings the token where none was told.
+    fn with_way_in(&self, status: u16, sentence: String) -> String {
+        let is_told = self.config.is_some() || self.token_file.is_some();
+        match matches!(status, 401 | 403) && !is_told {
+            true => format!("{}; --config larder.toml has it read there", sentence.trim_end()),
+            false => sentence,
+        }
+    }
+}
+
 /// Which larder is meant, and how its answer is shown.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RemoteFlags {
@@ -147,7 +158,11 @@ pub fn exchange_json(
     let sent = order.as_ref().map_or(Sent::Text(b""), |order| Sent::Json(order.as_bytes()));
     let (status, answer) = exchange(ADMIN_PATIENCE, flags, (method, target), sent)?;
     let refusal = || serde_json::json!({ "error": String::from_utf8_lossy(&answer).trim() });
-    Ok((status, serde_json::from_slice(&answer).unwrap_or_else(|_| refusal())))
+    let mut answered: Value = serde_json::from_slice(&answer).unwrap_or_else(|_| refusal());
+    if let Some(sentence) = answered["error"].as_str().map(str::to_owned) {
+        answered["error"] = flags.with_way_in(status, sentence).into();
+    }
+    Ok((status, answered))
 }
 
 fn ask_sending(
@@ -169,7 +184,8 @@ fn ask_sending(
         let _ = out.write_all(show(&parsed).as_bytes());
     } else {
         let sentence = parsed["error"].as_str().map(str::to_owned);
-        return failed(&sentence.unwrap_or_else(|| String::from_utf8_lossy(&answer).into_owned()));
+        let sentence = sentence.unwrap_or_else(|| String::from_utf8_lossy(&answer).into_owned());
+        return failed(&remote.larder.with_way_in(status, sentence));
     }
     if status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -231,6 +247,7 @@ pub fn follow(flags: &AdminFlags, target: &str, patience: Duration) -> Result<Bu
             let sentence = serde_json::from_slice::<Value>(&said).ok();
             let sentence = sentence.and_then(|answer| Some(answer["error"].as_str()?.to_owned()));
             let sentence = sentence.unwrap_or_else(|| String::from_utf8_lossy(&said).trim().to_owned());
+            let sentence = flags.with_way_in(status, sentence);
             // There may be room in a moment.
             Err(if status == 503 { Unfollowed::Unreachable(sentence) } else { Unfollowed::Refused(sentence) })
         }

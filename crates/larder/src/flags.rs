@@ -72,7 +72,7 @@ pub enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Translate an nginx.conf or squid.conf to larder.toml, or VCL of Varnish 1 to 3 to VCL 4.1
+    /// Translate a config of nginx, Apache, HAProxy, Caddy or Squid to larder.toml, or VCL of Varnish 1 to 3 to VCL 4.1
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportFlags),
     /// Show every figure of a running larder, and how fast it grows

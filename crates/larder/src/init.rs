@@ -1,7 +1,8 @@
 //! `larder init`: three questions, or flags, and a short larder.toml of the answers. What it writes is read before it is written.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,7 +13,13 @@ use crate::addresses::{parse_fastcgi, parse_listen, parse_origin, show_listen};
 use crate::config::{self, FaultyFile, presets};
 use crate::init_flags::{InitFlags, parse_host};
 use crate::init_text;
+use crate::kernel_random;
 use crate::say::say;
+
+/// Of the token.
+const TOKEN_BYTES: usize = 16;
+/// The rights of a file that has one.
+const FOR_ITS_OWNER: u32 = 0o600;
 
 /// As clap says it of flags that are missing.
 const WRONG_FLAGS: u8 = 2;
@@ -178,7 +185,7 @@ fn write(answers: &InitFlags) -> Result<(), String> {
     if let Some(why) = absent(answers) {
         return Err(why);
     }
-    let text = init_text::text(answers);
+    let text = init_text::text(answers, &kernel_random::text::<TOKEN_BYTES>());
     if let Err(complaints) = config::read(&text) {
         let name = answers.output.display().to_string();
         let drawn = FaultyFile { name, text, complaints }.draw(false);
@@ -190,8 +197,12 @@ fn write(answers: &InitFlags) -> Result<(), String> {
     }
     let shown = path.display();
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).create_new(!answers.force);
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    options.write(true).create(true).truncate(true).create_new(!answers.force).mode(FOR_ITS_OWNER);
+    let written = options.open(path).and_then(|mut file| {
+        // One that was there may have been for everybody.
+        file.set_permissions(Permissions::from_mode(FOR_ITS_OWNER))?;
+        file.write_all(text.as_bytes())
+    });
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             format!("{shown} is there already: --force writes over it, --output FILE another one")
@@ -199,7 +210,7 @@ fn write(answers: &InitFlags) -> Result<(), String> {
         _ => format!("{shown}: {error}"),
     })?;
     say!(
-        "{shown} is written. larder check {shown} looks whether it is good here, larder serve --config {shown} runs it"
+        "{shown} is written, for its owner alone to read: the token of its commands is in it. larder check {shown} looks whether it is good here, larder serve --config {shown} runs it"
     );
     Ok(())
 }
@@ -273,9 +284,11 @@ mod tests {
     #[test]
     fn what_is_written_is_what_was_answered() {
         let read = |flags: InitFlags| {
-            let text = init_text::text(&flags);
-            assert!(text.lines().count() < 50, "{text}");
-            config::read(&text).unwrap_or_else(|complaints| panic!("{complaints:?}\n{text}")).settings
+            let text = init_text::text(&flags, "0123456789abcdef");
+            assert!(text.lines().count() < 55, "{text}");
+            let plan = config::read(&text).unwrap_or_else(|complaints| panic!("{complaints:?}\n{text}"));
+            assert_eq!(plan.admin.token.as_deref(), Some("0123456789abcdef"));
+            plan.settings
         };
         let origins = vec![parse_origin("http://a:1").unwrap(), parse_origin("unix:/x").unwrap()];
         let hosts = vec!["a.test".to_owned(), "*.a.test".to_owned()];

@@ -9,8 +9,8 @@ use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::config::literal;
 use crate::init_flags::InitFlags;
 
-/// The file.
-pub fn text(answers: &InitFlags) -> String {
+/// The file, with this token for its commands.
+pub fn text(answers: &InitFlags, token: &str) -> String {
     let path = answers.output.display();
     let name = if answers.output == Path::new("-") { "larder.toml".to_owned() } else { path.to_string() };
     let mut out = format!(
@@ -55,6 +55,11 @@ pub fn text(answers: &InitFlags) -> String {
          # What is stored outlives a restart.\n#[[disk]]\n#path = \"/var/cache/larder\"\n#size = \"10GiB\"\n\n\
          # A line for each request.\n#[log]\n#path = \"/var/log/larder/access.log\"\n",
     );
+    out.push_str(&format!(
+        "\n# What commands show that change something, or tell what is stored: `larder purge --config {name} URL` reads it here.\n\
+         # Whoever may read this file may do as much.\n[admin]\ntoken = {}\n",
+        literal::text(token)
+    ));
     out
 }
 

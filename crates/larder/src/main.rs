@@ -28,6 +28,7 @@ mod import;
 mod init;
 mod init_flags;
 mod init_text;
+mod kernel_random;
 mod limits;
 mod live_command;
 mod load_tool;

@@ -14,6 +14,7 @@ use varnishd::{CommandLine, Front, Secret, converse};
 
 use super::front_plan::resolve;
 use super::front_service::{Finisher, finish};
+use crate::kernel_random;
 use crate::say::say;
 
 /// After a call that nobody took, or that ended.
@@ -150,15 +151,5 @@ async fn call_forever(callee: SocketAddr, front: Arc<Front>, secret: Option<Secr
 /// A challenge that was never used before.
 fn challenged(secret: Option<Secret>) -> Option<(Secret, String)> {
     let secret = secret?;
-    let mut random = [0; 32];
-    let mut filled = 0;
-    while filled < random.len() {
-        match rustix::rand::getrandom(&mut random[filled..], rustix::rand::GetRandomFlags::empty()) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            // The kernel has it since 3.17; a challenge that can be foretold is worse than none.
-            Err(error) => panic!("the kernel gives no random bytes: {error}"),
-        }
-    }
-    Some((secret, varnishd::challenge(&random)))
+    Some((secret, varnishd::challenge(&kernel_random::bytes::<32>())))
 }

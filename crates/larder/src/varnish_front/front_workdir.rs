@@ -11,6 +11,7 @@ use varnishd::limits::SECRET_BYTES_MAX;
 use vsm::{Segment, VsmFolder};
 
 use super::front_figures::SharedSets;
+use crate::kernel_random;
 use crate::say::say;
 
 /// Where relative names are, as Debian's varnishd has it.
@@ -74,11 +75,8 @@ impl Workdir {
         let Some(folder) = &self.folder else {
             return Err("there is no working directory to make a secret in: -n DIR, -S FILE, or -T none".to_owned());
         };
-        let mut random = [0; 64];
         let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).map_err(failed)?;
-        let mut text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        text.push('\n');
+        let text = kernel_random::text::<64>() + "\n";
         let path = self.secret_path();
         // An old one may be somebody else's, with other rights.
         let _ = std::fs::remove_file(&path);
