@@ -25,6 +25,9 @@ const NAMES_EMPTY: [&str; 8] = ["util", "utils", "helper", "helpers", "manager",
 const CODE_FORBIDDEN: [&str; 3] = [concat!("to", "do!"), concat!("unimpl", "emented!"), concat!("db", "g!")];
 const TEXT_FORBIDDEN: [&str; 4] = [concat!("FIX", "ME"), concat!("X", "XX"), concat!("TO", "DO"), concat!("HA", "CK")];
 
+/// What git writes around two versions of a piece of text. In halves, too.
+const MERGE_MARKS: [&str; 2] = [concat!("<<<<", "<<< "), concat!(">>>>", ">>> ")];
+
 /// Paths of somebody's machine, which mean nothing anywhere else.
 const PATHS_FORBIDDEN: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/fa", "rm/"), concat!("/ho", "me/")];
@@ -120,6 +123,11 @@ fn words(path: &Path, text: &str, findings: &mut Findings) {
     for word in TEXT_FORBIDDEN {
         for line in source::lines_with_word(text, word) {
             findings.complain(path, format!("{line}: '{word}' is a reminder; do it or say why not"));
+        }
+    }
+    for (index, line) in text.lines().enumerate() {
+        if MERGE_MARKS.iter().any(|mark| line.starts_with(mark)) {
+            findings.complain(path, format!("{}: a mark that a merge has left", index + 1));
         }
     }
     for forbidden in PATHS_FORBIDDEN {
@@ -245,6 +253,7 @@ mod tests {
         check(|f| words(path, "GET /a/b HTTP/1.1 and target/work/x, spec/work/y", f), &[]);
         check(|f| words(path, &format!("see {}x", PATHS_FORBIDDEN[0]), f), &["1: '"]);
         check(|f| words(path, &format!("\n// {}: later", TEXT_FORBIDDEN[0]), f), &["2: '"]);
+        check(|f| words(path, &format!("a\n{}HEAD\nb", MERGE_MARKS[0]), f), &["2: a mark that a merge"]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The history on a disk, so that a restart keeps it: a file of a fixed size, in which each row and each annotation has a place of its own.
 //!
-//! A place is a row and its checksum, so what a crash tore is one row, which is left out. A file that is none of ours, or that another version
-//! wrote, is begun anew, and that is said. Nothing here waits for the disk: what the kernel has taken survives the process, which is what
+//! A place is a row and its checksum, so what a crash tore is one row, which is left out. A history that another version wrote, or that was cut,
+//! is begun anew, and that is said; a file that is none is somebody's, and left as it is. Nothing here waits for the disk: what the kernel has taken survives the process, which is what
 //! a history is for.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use super::history_columns::{COLUMNS, HistoryRow, names};
 use super::history_ring::{HistoryRing, HistoryStep};
 use crate::limits::{ANNOTATION_BYTES_MAX, ANNOTATIONS_MAX};
 
+const BEGINS: &[u8; 15] = b"larder history ";
 const HEAD_BYTES: usize = 64;
 const ROW_BYTES: usize = (COLUMNS + 1) * 8;
 /// Two times, kind, count, length, and the text; then the checksum.
@@ -50,9 +51,15 @@ impl HistoryFile {
         if !file.metadata().map_err(said)?.is_file() {
             return Err("it is no regular file".to_owned());
         }
-        file.try_lock().map_err(|_| "another process has it".to_owned())?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => "another process has it".to_owned(),
+            TryLockError::Error(error) => format!("it cannot be locked: {error}"),
+        })?;
         let finding = match file.metadata().map_err(said)?.len() {
             0 => HistoryFileFinding::New,
+            _ if !is_history(&file).map_err(said)? => {
+                return Err("it is no history of larder's, and stays as it is: name another file".to_owned());
+            }
             bytes if bytes != FILE_BYTES as u64 => HistoryFileFinding::BegunAnew("it has another size"),
             _ => {
                 let mut bytes = vec![0; FILE_BYTES];
@@ -61,8 +68,9 @@ impl HistoryFile {
             }
         };
         if matches!(finding, HistoryFileFinding::New | HistoryFileFinding::BegunAnew(_)) {
-            file.set_len(0).and_then(|()| file.set_len(FILE_BYTES as u64)).map_err(said)?;
-            file.write_all_at(&head(), 0).map_err(said)?;
+            // With its head first: one that a crash leaves here is known for what it is.
+            file.set_len(0).and_then(|()| file.write_all_at(&head(), 0)).map_err(said)?;
+            file.set_len(FILE_BYTES as u64).map_err(said)?;
         }
         Ok((HistoryFile { file, path: path.to_owned() }, finding))
     }
@@ -84,6 +92,16 @@ impl HistoryFile {
             .zip(annotations)
             .for_each(|(place, annotation)| place.copy_from_slice(&annotation_bytes(annotation)));
         self.file.write_all_at(&bytes, ANNOTATIONS_FROM as u64)
+    }
+}
+
+/// Does it begin as a history of any version does?
+fn is_history(file: &File) -> io::Result<bool> {
+    let mut begins = [0; BEGINS.len()];
+    match file.read_exact_at(&mut begins, 0) {
+        Ok(()) => Ok(begins == *BEGINS),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -158,7 +176,7 @@ fn annotation_of(content: &[u8]) -> Option<Annotation> {
 
 fn read(bytes: &[u8], now_s: u64, ring: &mut HistoryRing) -> HistoryFileFinding {
     if bytes[..HEAD_BYTES] != head() {
-        return HistoryFileFinding::BegunAnew("it is no history, or one of another version of larder");
+        return HistoryFileFinding::BegunAnew("another version of larder wrote it");
     }
     let mut damaged = 0;
     let mut whole = |place: &[u8]| {
@@ -278,13 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_every_stranger_is_begun_anew() {
-        for (name, bytes) in [
-            ("short", vec![1; 100]),
-            ("stranger", vec![b'x'; FILE_BYTES]),
-            ("long", vec![0; FILE_BYTES + 1]),
-            ("zeros", vec![0; FILE_BYTES]),
-        ] {
+    fn a_history_that_is_cut_or_anothers_is_begun_anew() {
+        let long = [&head()[..], &vec![0; FILE_BYTES]].concat();
+        let other = [&b"larder history 9 0123456789abcdef\n"[..], &vec![1; FILE_BYTES]].concat();
+        for (name, bytes) in
+            [("short", &head()[..20]), ("long", &long), ("version", &other[..FILE_BYTES]), ("head", &head()[..])]
+        {
             let folder = Folder::new(name);
             std::fs::write(folder.file(), bytes).unwrap();
             let (file, finding, ring) = folder.open(1_000_000);
@@ -292,6 +309,20 @@ mod tests {
             assert_eq!(ring.rows(HistoryStep::Second).len(), 0);
             drop(file);
             assert_eq!(folder.open(1_000_000).1, HistoryFileFinding::Read, "{name}");
+        }
+    }
+
+    /// A config, say, that somebody has named in the wrong place.
+    #[test]
+    fn a_file_that_is_no_history_stays_as_it_is() {
+        for (name, bytes) in
+            [("config", b"[[listen]]\n".to_vec()), ("same-size", vec![b'x'; FILE_BYTES]), ("zeros", vec![0; 100])]
+        {
+            let folder = Folder::new(name);
+            std::fs::write(folder.file(), &bytes).unwrap();
+            let why = HistoryFile::open(&folder.file(), 1, &mut HistoryRing::default()).err();
+            assert!(why.is_some_and(|why| why.contains("no history of larder's")), "{name}");
+            assert_eq!(std::fs::read(folder.file()).unwrap(), bytes, "{name}");
         }
     }
 
