@@ -131,6 +131,12 @@ async function inspect(page, mode) {
   await page.click("#tags-form button");
   await page.waitForFunction(() => /\d+ of \d+/.test(document.querySelector("#tags caption").textContent), null, { timeout: PATIENCE });
   await judge(page, `${mode} inspect`);
+  // What cannot be explained has no orders, least of all those of what was asked before.
+  await page.fill("#inspect-form input[name=url]", "ftp://site.test/kept");
+  await page.click("#inspect-form button[type=submit]");
+  await page.waitForSelector("#explained", { state: "hidden", timeout: PATIENCE });
+  expect(await page.locator("#orders, #variants-panel").evaluateAll(all => all.every(one => one.hidden)), `${mode}: orders about another URL stay`);
+  await page.fill("#inspect-form input[name=url]", EXPLAINED);
   // Somebody has asked for it again meanwhile.
   await page.waitForTimeout(1_000);
   await page.click("#inspect-form button[type=submit]");
@@ -182,6 +188,9 @@ async function visit(browser, { name: mode, ...options }) {
     await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
     await picture(page, `${name}-${mode}`);
   }
+  // No page is called like what every object of the language has.
+  await page.evaluate(() => { location.hash = "#constructor"; });
+  await page.waitForSelector("#overview:not([hidden])", { timeout: PATIENCE });
   await context.close();
 }
 

@@ -208,11 +208,20 @@ mod tests {
         larder.end();
         assert_eq!(std::fs::metadata(&kept).unwrap().len(), bytes, "the file has its size");
 
-        std::fs::write(&kept, "no history at all").unwrap();
+        std::fs::write(&kept, "larder history 0 of somebody's").unwrap();
         let larder = start(&folder, admin, "");
         assert_eq!(larder.sum("synths"), 0);
         let said = larder.end();
         assert!(said.contains("is begun anew: it has another size ([admin] history)"), "{said}");
+        std::fs::write(&kept, "somebody's config").unwrap();
+        let larder = start(&folder, admin, "");
+        assert_eq!(larder.sum("synths"), 0);
+        let said = larder.end();
+        assert!(
+            said.contains("no history of larder's, and stays as it is") && said.contains("[admin] history"),
+            "{said}"
+        );
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "somebody's config");
     }
 
     #[test]

@@ -42,6 +42,9 @@ export class InspectView {
       say(`Would be: ${told.would_be}`);
       await this.orders.show(form.get("url"));
     } catch (error) {
+      // What stands there is about another request, and orders would be.
+      $("explained").hidden = $("variants-panel").hidden = true;
+      this.orders.hide();
       say(error.message, true);
     }
   }

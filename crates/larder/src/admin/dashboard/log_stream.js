@@ -43,6 +43,8 @@ export class Following {
       await readAlong({ query, rate, signal: abort.signal, told });
     } catch (error) {
       if (abort.signal.aborted) return;
+      // Whatever was wrong with a line, nobody reads what comes behind it.
+      abort.abort();
       this.abort = null;
       this.said(`Stopped: ${error.message}`, true);
     }

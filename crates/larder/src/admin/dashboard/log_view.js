@@ -1,11 +1,14 @@
 // The live log: the newest exchanges that a query picks out, a row each.
 
 import { Following } from "./log_stream.js";
-import { bytes, count, micros } from "./quantities.js";
+import { bytes, count, micros, timeOfDay } from "./quantities.js";
 import { Table } from "./table.js";
 
 const $ = id => document.getElementById(id);
 const SHOWN = 100;
+
+// As clocks here show it, with its thousandths.
+const clock = time => (time ? timeOfDay(Date.parse(time) / 1000) + time.slice(19, 23) : "");
 
 export class LogView {
   // `inspect(url)` leads to what is stored of it.
@@ -55,7 +58,7 @@ export class LogView {
     if (this.following.goesOn) this.note(`Following${this.lost ? `; ${count(this.lost)} more than asked for were left out` : ""}`, false);
     this.table.update(this.events.map(({ key, event }) => ({
       key,
-      cells: [(event.time ?? "").slice(11, 23), String(event.status), event.class, micros(event["time.whole"] ?? null), bytes(event.bytes ?? 0), `${event.method ?? ""} ${event.url ?? ""}`,
+      cells: [clock(event.time), String(event.status), event.class, micros(event["time.whole"] ?? null), bytes(event.bytes ?? 0), `${event.method ?? ""} ${event.url ?? ""}`,
         event.client, [event.origin, event["origin.error"] ?? event["origin.status"]].filter(word => word !== undefined).join(" "), event.why ?? event["error.detail"] ?? "", event.agent],
       acts: () => this.link(event),
     })));

@@ -30,7 +30,7 @@ const due = { history: 0, status: 0 };
 
 function show() {
   const wanted = location.hash.slice(1);
-  const name = wanted in views ? wanted : "overview";
+  const name = Object.hasOwn(views, wanted) ? wanted : "overview";
   if (name === shown) return;
   views[shown]?.leave?.();
   shown = name;

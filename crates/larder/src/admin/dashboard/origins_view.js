@@ -30,8 +30,6 @@ export class OriginsView {
     this.backends = new Table($("backends"), "Backends of the VCL that is active", [{ head: "Name" }, { head: "Health" }, { head: "Probes" }, { head: "Order", kind: "acts" }], "none");
   }
 
-  drawHistory() {}
-
   drawStatus({ origins, vcls }) {
     this.addresses.update(origins.flatMap(origin => origin.addresses.map(address => ({
       key: `${origin.name}\n${address.address}`,

@@ -49,6 +49,11 @@ export class PurgeOrders {
     $("tags-panel").hidden = !this.isThere.tags;
   }
 
+  hide() {
+    this.url = null;
+    $("orders").hidden = true;
+  }
+
   async act(name, pressed) {
     const { path, body, words } = ORDERS[name];
     pressed.disabled = true;
