@@ -55,6 +55,9 @@ const OF_THE_PROCESS: [&str; 16] = [
 const IN_THE_CLEAR_ALONE: &str = "closed: it answers in the clear, where other servers are reached by TLS alone, and a route is \
     answered at every listener; all that comes in the clear is led to https://. Give it TLS, or a larder of its own";
 
+/// The same of names that no server has.
+const NO_ONE_DEFAULT: &str = "closed for names that no server has: which of them nginx asks hangs on the port";
+
 /// What variables are made of: where one is used that larder has not, that is said there.
 const OF_VARIABLES: [&str; 3] = ["geo", "split_clients", "map_hash_bucket_size"];
 
@@ -212,7 +215,12 @@ impl Import {
             let is_here = kept.iter().any(|kept| std::ptr::eq(*kept, *site));
             !is_here && site.listens.is_default && !self.listens.is_nowhere_near(&site.listens)
         });
-        let first = first_of(&kept).filter(|first| first.listens.is_default || !is_other_default);
+        let listens: Vec<&ServerListens> = kept.iter().map(|site| &site.listens).collect();
+        let has_one_default = nginx_listens::have_one_default(&listens);
+        let first = first_of(&kept).filter(|first| has_one_default && (first.listens.is_default || !is_other_default));
+        if let (false, Some(site)) = (has_one_default, kept.first()) {
+            self.findings.leave(site.server, NO_ONE_DEFAULT);
+        }
         let own_names: Vec<String> = kept.iter().flat_map(|site| hosts_of(&site.names)).collect();
         let wide = |name: &&String| name.starts_with(['*', '.']);
         let wide_names = sites.iter().flat_map(|site| site.names.iter().filter(wide).cloned());
@@ -221,7 +229,7 @@ impl Import {
             match self.listens.is_with(&site.listens) {
                 true => self.server(
                     site,
-                    first.is_some_and(|first| std::ptr::eq(first, *site)),
+                    first.is_some_and(|first| std::ptr::eq(first, *site) || site.listens.is_default),
                     &upstreams,
                     (&claimed, &own_names),
                 ),
@@ -396,11 +404,11 @@ impl Import {
     fn server(
         &mut self,
         site: &Site<'_>,
-        is_first: bool,
+        is_for_all: bool,
         upstreams: &Upstreams,
         (claimed, own_names): (&[String], &[String]),
     ) {
-        let (server, is_for_all) = (site.server, is_first || site.listens.is_default);
+        let server = site.server;
         self.listens.listen(server, &site.listens, &self.folder, &mut self.findings);
         let mut hosts = if is_for_all { Vec::new() } else { self.hosts(server, &site.names) };
         if !is_for_all && hosts.is_empty() {

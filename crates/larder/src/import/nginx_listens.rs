@@ -63,6 +63,8 @@ pub struct ServerListens {
     plain: Vec<String>,
     secure: Vec<String>,
     pub is_default: bool,
+    /// Where it says so.
+    default_at: Vec<String>,
     certificates: Vec<Directive>,
     keys: Vec<Directive>,
     only_newest: bool,
@@ -132,7 +134,10 @@ impl ServerListens {
                 );
             }
             "listen" => {
-                self.is_default |= directive.arguments.iter().any(|word| word == "default_server" || word == "default");
+                if directive.arguments.iter().any(|word| word == "default_server" || word == "default") {
+                    self.is_default = true;
+                    self.default_at.push(address_of(directive));
+                }
                 self.listen(directive, findings);
             }
             "ssl_certificate" => self.certificates.push(directive.clone()),
@@ -235,6 +240,16 @@ impl ServerListens {
         }
         pairs
     }
+}
+
+/// Does nginx ask the same of these servers for what none has a name for, whichever of their plain addresses it comes to?
+pub fn have_one_default(all: &[&ServerListens]) -> bool {
+    let default_at = |address: &String| {
+        let says_so = all.iter().position(|listens| listens.default_at.contains(address));
+        says_so.or_else(|| all.iter().position(|listens| listens.plain.contains(address)))
+    };
+    let defaults: BTreeSet<_> = all.iter().flat_map(|listens| &listens.plain).map(default_at).collect();
+    defaults.len() <= 1
 }
 
 /// All addresses of a port are one place, and the two ports of the web one.
@@ -417,6 +432,19 @@ mod tests {
         check(&["listen 80"], &["listen 8080"], false);
         check(&["listen 80"], &["listen 127.0.0.1:80"], false);
         check(&["listen 80"], &["listen unix:/run/a.sock"], false);
+    }
+
+    #[test]
+    fn each_port_has_a_default_of_its_own() {
+        let check = |servers: &[&[&str]], expect: bool| {
+            let all: Vec<ServerListens> = servers.iter().map(|lines| listens(lines)).collect();
+            assert_eq!(have_one_default(&all.iter().collect::<Vec<_>>()), expect, "{servers:?}");
+        };
+        check(&[&["listen 80"], &["listen 80 default_server"]], true);
+        check(&[&["listen 80", "listen 8080"], &["listen 80 default_server", "listen 8080"]], false);
+        check(&[&["listen 80", "listen 8080"], &["listen 80", "listen 8080"]], true);
+        check(&[&["listen 80"], &["listen 443 ssl default_server"]], true);
+        check(&[&[]], true);
     }
 
     /// Who listens beside the first server at one of its addresses is asked there; who listens at others only is not.
