@@ -199,8 +199,10 @@ fn write(answers: &InitFlags) -> Result<(), String> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!answers.force).mode(FOR_ITS_OWNER);
     let written = options.open(path).and_then(|mut file| {
-        // One that was there may have been for everybody.
-        file.set_permissions(Permissions::from_mode(FOR_ITS_OWNER))?;
+        // One that was there may have been for everybody. A device's rights are not ours to change.
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(FOR_ITS_OWNER))?;
+        }
         file.write_all(text.as_bytes())
     });
     written.map_err(|error| match error.kind() {

@@ -45,10 +45,12 @@ pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, (path, is_known): 
         return other.answer != AnsweredBy::Closed && is_guarded_alike;
     }
     let is_ruled = |by: &FoundLocation<'_>| !by.rulings.cases.is_empty() || by.rulings.only_methods.is_some();
-    let is_script = path.ends_with(".php") && matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
-    let runs_no_files = matches!(other.answer, AnsweredBy::Scripts(_)) && !path.ends_with(".php");
+    let names_script = path.ends_with(".php");
+    let is_script = names_script && matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
+    // Who runs scripts shows no other files, though they are of the same root.
+    let shows_it = names_script || !matches!(other.answer, AnsweredBy::Scripts(_));
     let is_same_file =
-        !runs_no_files && other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
+        shows_it && other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
     owner == at && !own.rulings.cases.iter().any(|case| is_about(case, path))
         || owner != at && (is_script || is_same_file && !is_ruled(other)) && is_guarded_alike
 }

@@ -161,16 +161,21 @@ impl Rulings {
 
     fn case(&mut self, regex: Option<&str>, methods: Vec<String>, host: Option<String>, ruling: Ruling) {
         let pattern = regex.map(str::to_owned);
-        // Whose method was refused before is not asked about.
-        let methods = match &self.only_methods {
-            Some(only) if methods.is_empty() => only.clone(),
-            Some(only) => methods.into_iter().filter(|method| only.contains(method)).collect(),
-            None => methods,
-        };
-        if methods.is_empty() && self.only_methods.is_some() {
-            return;
+        self.add(CaseOf { pattern, is_as_asked: false, methods, host, ruling });
+    }
+
+    /// Whose method was refused before is not asked about.
+    fn add(&mut self, mut case: CaseOf) {
+        if let Some(only) = &self.only_methods {
+            match case.methods.is_empty() {
+                true => case.methods.clone_from(only),
+                false => case.methods.retain(|method| only.contains(method)),
+            }
+            if case.methods.is_empty() {
+                return;
+            }
         }
-        self.cases.push(CaseOf { pattern, is_as_asked: false, methods, host, ruling });
+        self.cases.push(case);
     }
 
     /// `if (…) { … }`
@@ -211,7 +216,7 @@ impl Rulings {
             }
             ["$request_uri", operator @ ("~" | "~*"), regex] if !regex.contains("\\?") && !regex.contains('=') => {
                 let pattern = Some(with_case(operator, regex));
-                self.cases.push(CaseOf { pattern, is_as_asked: true, methods: Vec::new(), host: None, ruling });
+                self.add(CaseOf { pattern, is_as_asked: true, methods: Vec::new(), host: None, ruling });
             }
             ["$host" | "$http_host", "=", host] => {
                 self.case(None, Vec::new(), Some(host.to_lowercase()), ruling);

@@ -151,12 +151,9 @@ mod tests {
             &[],
         );
         check("no-index", "if (!-f $request_filename) { rewrite ^ /index.php last; } location / { }", "/b/", &[]);
-        check(
-            "broken-off",
-            "location / { if (!-e $request_filename) { break; } rewrite ^ /a.php last; }",
-            "/none",
-            &[],
-        );
+        check("broken-off", "location / { if (!-e $request_filename) { break; } return 200 open; }", "/none", &[]);
+        let asked = "location / { if ($request_method !~ ^(GET|HEAD)$) { return 404; } if ($request_uri ~ x) { return 200 open; } }";
+        check("asked", asked, "/x", &["-X", "POST"]);
         let limited = "location / { limit_except GET { deny all; } if ($request_method = POST) { rewrite ^ /x break; } proxy_pass http://O-app; }";
         check("limited", limited, "/", &["-X", "POST"]);
         check("inner", "location /data { internal; location ~ [.]txt$ { } }", "/data/a.txt", &[]);

@@ -94,6 +94,20 @@ fn what_is_written_has_the_token_of_its_commands() {
     }
 }
 
+/// A pipe, here, which stands for a device of everybody's.
+#[test]
+fn rights_of_what_is_no_file_stay() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("pipe");
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").args(["-m", "666"]).arg(&pipe).status().expect("mkfifo is there").success());
+    let mut reads = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().expect("cat is there");
+    let written = larder(&folder, &["init", "--root", "www", "-o", "pipe", "--force"]);
+    assert!(written.status.success(), "{}", said(&written));
+    assert_eq!(std::fs::metadata(&pipe).expect("it is there").permissions().mode() & 0o777, 0o666);
+    assert!(reads.wait().expect("it ends").success());
+}
+
 #[test]
 fn nobody_is_asked_where_there_is_no_terminal() {
     let folder = folder("silent");

@@ -1,8 +1,8 @@
 //! The history on a disk, so that a restart keeps it: a file of a fixed size, in which each row and each annotation has a place of its own.
 //!
-//! A place is a row and its checksum, so what a crash tore is one row, which is left out. A history that another version wrote, or that was cut,
-//! is begun anew, and that is said; a file that is none is somebody's, and left as it is. Nothing here waits for the disk: what the kernel has taken survives the process, which is what
-//! a history is for.
+//! A place is a row and its checksum, so what a crash tore is one row, which is left out. A history that another version wrote, or that was
+//! cut, is begun anew, and that is said; a file that is none is somebody's, and left as it is. Nothing here waits for the disk: what the kernel
+//! has taken survives the process, which is what a history is for.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
