@@ -10,11 +10,10 @@ use crate::import::apache_proxy::{Balancers, ProxyAsked, ProxyWord, Upgrades};
 use crate::import::apache_redirects::RedirectWord;
 use crate::import::apache_scope::{ApacheScope, NamesOf, ScriptWord};
 use crate::import::apache_sections::SectionWords;
-use crate::import::import_findings::{Findings, quoted};
+use crate::import::import_findings::{Findings, literal, quoted};
 use crate::import::imported_toml::Route;
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_order::Matcher;
-use crate::import::nginx_routes::literal;
 use crate::import::nginx_upstream::Origins;
 
 /// What Apache shows for a directory unless it is told otherwise.

@@ -4,10 +4,9 @@
 use proxy::settings::ClosedPaths;
 
 use crate::import::caddy_passage::{AskedRequests, from_the_start};
-use crate::import::import_findings::quoted;
+use crate::import::import_findings::{literal, quoted};
 use crate::import::imported_toml::Route;
 use crate::import::nginx_order::{Matcher, escaped};
-use crate::import::nginx_routes::literal;
 
 /// A place where somebody answers, or nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::import::import_findings::{Findings, quoted};
+use crate::import::import_findings::{Findings, literal, quoted};
 use crate::import::nginx_conf::Directive;
-use crate::import::nginx_routes::literal;
 use crate::import::request_cells::{ClientGuard, RequestCell};
 
 /// More routes than this are none that a person could look through.

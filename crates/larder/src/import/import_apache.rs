@@ -14,12 +14,11 @@ use crate::import::apache_listens::{HostAddress, is_covered, names, only_listens
 use crate::import::apache_paths::UNUSUAL;
 use crate::import::apache_regions::HostRegions;
 use crate::import::apache_scope::{ApacheScope, ScopeReading};
-use crate::import::import_findings::{self, Findings, quoted};
+use crate::import::import_findings::{self, Findings, literal, quoted};
 use crate::import::import_flags::ImportFlags;
 use crate::import::imported_toml::{ImportedToml, Route};
 use crate::import::nginx_conf::{Directive, Place};
 use crate::import::nginx_order::Matcher;
-use crate::import::nginx_routes::literal;
 use crate::import::nginx_upstream::Origins;
 
 pub fn import(flags: &ImportFlags) -> ExitCode {

@@ -69,6 +69,14 @@ pub fn quoted(text: &str) -> String {
     out + "\""
 }
 
+/// A regex as a TOML string: backslashes are plain in one between single quotes.
+pub fn literal(pattern: &str) -> String {
+    match pattern.contains('\'') || pattern.chars().any(char::is_control) {
+        true => quoted(pattern),
+        false => format!("'{pattern}'"),
+    }
+}
+
 const NO_LISTENER: &str = "nobody listens: none of its addresses is carried over, or it names none; larder takes the new file \
     when its [[listen]] has an address";
 

@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
-use crate::import::import_findings::{Findings, quoted};
+use crate::import::import_findings::{Findings, literal, quoted};
 use crate::import::nginx_conf::Directive;
 use crate::import::nginx_order::Matcher;
-use crate::import::nginx_routes::literal;
 use crate::import::nginx_upstream::Origins;
 
 /// [policy] of what was imported: only what its origin calls fresh is stored. By a page's age alone nobody can tell that it is for everybody.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use proxy::settings::ClosedPaths;
 
+use crate::import::nginx_found::{AnsweredBy, FoundLocation};
 use crate::import::nginx_guards;
 use crate::import::nginx_order::{Kind, Matcher};
 use crate::import::nginx_rulings::CaseOf;
-use crate::import::nginx_tree::{AnsweredBy, FoundLocation};
 
 /// `/api/../x`: whoever is asked for the path as it was sent would be asked for what nginx looks for elsewhere. `None`: all that is asked
 /// later is answered alike.
@@ -16,7 +16,7 @@ pub fn leading_out(found: &[FoundLocation<'_>], at: usize, runs_scripts: bool) -
     let own = &found[at];
     let is_otherwise = |other: &FoundLocation<'_>| {
         let runs_any = runs_scripts && matches!(other.answer, AnsweredBy::Scripts(_));
-        other.answer.key() != own.answer.key() || other.access != own.access || runs_any
+        !other.treats_alike(own) || runs_any
     };
     let is_all = own.spot.kind == Kind::Exact || own.spot.path.as_deref() == Some("/");
     if is_all || !(runs_scripts || own.answer.is_for_all_spellings()) || !found[at + 1..].iter().any(is_otherwise) {
@@ -49,8 +49,7 @@ pub fn is_seen_by_all(found: &[FoundLocation<'_>], at: usize, (path, is_known): 
     let is_script = names_script && matches!(other.answer, AnsweredBy::Scripts(_) | AnsweredBy::Script(_));
     // Who runs scripts shows no other files, though they are of the same root.
     let shows_it = names_script || !matches!(other.answer, AnsweredBy::Scripts(_));
-    let is_same_file =
-        shows_it && other.answer.key() == own.answer.key() && other.level.root(prefix) == own.level.root(prefix);
+    let is_same_file = shows_it && other.answers_like(own) && other.level.root(prefix) == own.level.root(prefix);
     owner == at && !own.rulings.cases.iter().any(|case| is_about(case, path))
         || owner != at && (is_script || is_same_file && !is_ruled(other)) && is_guarded_alike
 }

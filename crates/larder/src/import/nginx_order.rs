@@ -262,11 +262,12 @@ impl Spot<'_> {
 
     /// The same with the path of its folder, which nginx leads to the path with a slash.
     pub fn pattern_with_folder(&self) -> String {
-        match &self.matcher {
-            Matcher::Path(path) if path.len() > 1 && path.ends_with('/') => {
+        let pattern = self.pattern();
+        match self.path.as_deref().filter(|path| pattern == format!("^{}", escaped(path))) {
+            Some(path) if path.len() > 1 && path.ends_with('/') => {
                 format!("^{}(?:/|$)", escaped(path.trim_end_matches('/')))
             }
-            _ => self.pattern(),
+            _ => pattern,
         }
     }
 

@@ -1,54 +1,25 @@
 //! What the locations of a server come to, as the routes of it, in the order in which nginx asks them: whose files are shown and
 //! whose scripts run, and which spellings of a path are closed because they mean what another route answers. It reads no directive.
 
-use crate::import::import_findings::quoted;
+use crate::import::import_findings::{literal, quoted};
 use crate::import::imported_toml::Route;
-use crate::import::nginx_closed_paths::{
-    is_about, is_seen_by_all, kept_from, leading_out, matches, may_be_about, unmatched,
-};
-use crate::import::nginx_conditions;
-use crate::import::nginx_conf::Directive;
+use crate::import::nginx_closed_line::own_pattern;
+use crate::import::nginx_closed_paths::{is_about, unmatched};
+use crate::import::nginx_found::{AnsweredBy, FoundLocation};
+use crate::import::nginx_found_server::FoundServer;
 use crate::import::nginx_guards;
-use crate::import::nginx_level::{self, FilesShown};
+use crate::import::nginx_level;
 use crate::import::nginx_order::{Kind, Matcher, Spot, escaped};
-use crate::import::nginx_rulings::{CaseOf, Ruling, Rulings};
+use crate::import::nginx_rulings::{CaseOf, Ruling};
+use crate::import::nginx_shown_files::Answered;
 use crate::import::nginx_substitute::Substitute;
-use crate::import::nginx_tree::{AnsweredBy, FoundLocation, Tree};
+use crate::import::nginx_tree::Tree;
 use crate::import::nginx_upstream::HandedUpgrades;
-
-/// A file that no root has: what answers where nginx looks for no other.
-const NO_FILE: &str = "not-in-nginx.html";
-
-/// What a script has behind its name.
-const BEHIND_A_SCRIPT: &str = "/any-name.php/behind";
-
-/// The paths of those who have.
-const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
-
-/// All that is no script, nor a directory, nor what answers where there is none.
-const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$|/not-in-nginx[.]html$))";
 
 /// What is said once of a server some of whose locations hand no `Upgrade` on.
 const CLOSED_TO_WEBSOCKETS: &str = "a WebSocket, or another upgrade, is refused where no proxy_set_header Upgrade hands it on: nginx asks for a page in its place";
 
 const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
-
-/// The making of a server's routes.
-struct RoutesOf<'t, 'a> {
-    tree: &'t mut Tree<'a>,
-    found: Vec<FoundLocation<'a>>,
-    /// Names of sources, where programs run any.
-    sources: Option<&'static str>,
-    /// What the server itself rules, whatever location is found.
-    of_server: Rulings,
-}
-
-/// The lines of a route that says who answers.
-struct Answered {
-    lines: Vec<String>,
-    /// Files that answer under another path than their own.
-    shown_elsewhere: Vec<String>,
-}
 
 /// The routes of a server, none of which has a host yet.
 pub fn routes(mut tree: Tree<'_>) -> Vec<Route> {
@@ -70,7 +41,7 @@ pub fn routes(mut tree: Tree<'_>) -> Vec<Route> {
     if sources.is_some() {
         tree.findings.leave(tree.server, "names that begin with a dot are hidden where programs run");
     }
-    let mut making = RoutesOf { tree: &mut tree, found, sources, of_server: rulings };
+    let mut making = FoundServer { tree: &mut tree, found, sources, of_server: rulings };
     making.all()
 }
 
@@ -92,7 +63,7 @@ fn close_without_files(tree: &mut Tree<'_>, location: &mut FoundLocation<'_>) {
     }
 }
 
-impl<'a> RoutesOf<'_, 'a> {
+impl FoundServer<'_, '_> {
     fn all(&mut self) -> Vec<Route> {
         let of_server = self.of_server.clone();
         let mut routes = Vec::new();
@@ -145,7 +116,9 @@ impl<'a> RoutesOf<'_, 'a> {
             }
         }
         let matcher = match &self.found[at].answer {
-            AnsweredBy::AsksElsewhere(..) if spot.kind != Kind::Exact => Matcher::Pattern(spot.pattern_with_rest()),
+            AnsweredBy::AsksElsewhere(..) if spot.kind != Kind::Exact && self.found[at].strips_its_path().is_none() => {
+                Matcher::Pattern(spot.pattern_with_rest())
+            }
             _ => spot.matcher.clone(),
         };
         let matcher = if spot.is_unsayable() { Matcher::Pattern(spot.pattern()) } else { matcher };
@@ -271,9 +244,6 @@ impl<'a> RoutesOf<'_, 'a> {
             Ruling::Rewritten(target) => {
                 let found = &self.found[at?];
                 let AnsweredBy::Asks(lines) = &found.answer else { return None };
-                if lines.iter().any(|line| line.starts_with("strip_prefix")) {
-                    return None;
-                }
                 let rewrite = format!("rewrite = {}", quoted(target));
                 Some(
                     lines
@@ -311,25 +281,6 @@ impl<'a> RoutesOf<'_, 'a> {
         Some(lines)
     }
 
-    fn find(&self, path: &str) -> Option<usize> {
-        self.found.iter().position(|found| found.spot.matches(path))
-    }
-
-    /// The location that is asked for a script, with all that is handed to it in its path. `None` also where it has a rule for some of those
-    /// who ask it.
-    fn find_script(&self, script: &Substitute) -> Option<usize> {
-        let to = self.find(&script.path)?;
-        let Rulings { cases, only_methods, .. } = &self.found[to].rulings;
-        if only_methods.is_some() || cases.iter().any(|case| may_be_about(case, &script.path)) {
-            return None;
-        }
-        let takes_more = |to: usize| {
-            let is_same = self.find(&format!("{}/behind", script.path)) == Some(to);
-            is_same && !self.found[to].level.looks_for_whole_path
-        };
-        (!script.is_followed || takes_more(to)).then_some(to)
-    }
-
     /// The lines of a location's route. `None`: closed.
     fn lines(&mut self, at: usize) -> Option<Vec<String>> {
         if self.found[at].is_internal && self.found[at].answer != AnsweredBy::Closed {
@@ -347,7 +298,10 @@ impl<'a> RoutesOf<'_, 'a> {
             AnsweredBy::Asks(lines) => Answered { lines, shown_elsewhere: Vec::new() },
             AnsweredBy::AsksElsewhere(uri, mut lines) => {
                 let rest = if found.spot.kind == Kind::Exact { "" } else { "$1" };
-                lines.push(format!("rewrite = {}", quoted(&format!("{uri}{rest}"))));
+                lines.push(match found.strips_its_path() {
+                    Some(path) => format!("strip_prefix = {}", quoted(path)),
+                    None => format!("rewrite = {}", quoted(&format!("{uri}{rest}"))),
+                });
                 Answered { lines, shown_elsewhere: Vec::new() }
             }
             AnsweredBy::Files => self.files(at),
@@ -364,247 +318,6 @@ impl<'a> RoutesOf<'_, 'a> {
         Some(lines)
     }
 
-    fn is_source(&self, path: &str) -> bool {
-        self.sources.is_some_and(|sources| matches(sources, path))
-    }
-
-    fn has_root_of(&self, one: usize, other: usize) -> bool {
-        let root = |at: usize| self.found[at].level.root(self.tree.prefix);
-        root(one) == root(other)
-    }
-
-    /// Does a location keep out whom another one does? nginx asks both where one answers in place of the other.
-    fn has_guards_of(&self, at: usize, other: usize) -> bool {
-        nginx_guards::are_guarded_like(&self.found[at].access, &self.found[other].access)
-    }
-
-    /// The origin that runs this script, of the root of a location.
-    fn runner(&self, at: usize, script: &Substitute) -> Option<String> {
-        let to = self.find_script(script).filter(|_| script.is_script())?;
-        let to = Some(to).filter(|to| self.has_root_of(at, *to) && self.has_guards_of(at, *to))?;
-        match &self.found[to].answer {
-            AnsweredBy::Scripts(origin) => Some(origin.clone()),
-            _ => None,
-        }
-    }
-
-    /// The files of a root; where a script answers for a directory, or for what is no file, the root's scripts with them.
-    fn files(&mut self, at: usize) -> Answered {
-        let found = &self.found[at];
-        let folder = match (&found.spot.path, found.spot.kind) {
-            (Some(path), Kind::Exact) if !path.ends_with('/') => None,
-            (Some(path), _) => Some(format!("{}/", path.trim_end_matches('/'))),
-            (None, _) => None,
-        };
-        let (mut index, mut origin) = (Vec::new(), None);
-        let passes_directories_by = found.level.passes_directories_by
-            || found.rulings.passes_directories_by
-            || self.of_server.passes_directories_by;
-        let names = if passes_directories_by { Vec::new() } else { found.level.index() };
-        let named = names.len();
-        let names = self.seen_by_all(at, folder.as_deref().unwrap_or("/"), names);
-        // nginx takes the first that is there: none behind one that nobody runs here.
-        for name in &names {
-            let runner =
-                folder.as_ref().and_then(|folder| self.runner(at, &Substitute::whole(format!("{folder}{name}"))));
-            match (self.is_source(&format!("/{name}")), runner) {
-                (false, _) => index.push(name.clone()),
-                (true, Some(runner)) => {
-                    origin = Some(runner);
-                    index.push(name.clone());
-                }
-                (true, None) => {
-                    self.leave(at, "closed: an index that is a program's, which nobody runs here, and those behind it");
-                    break;
-                }
-            }
-        }
-        let (fallback, runner) = self.fallback(at);
-        let origin = runner.or(origin);
-        if origin.is_none() {
-            index.retain(|name| !self.is_source(&format!("/{name}")));
-        }
-        let may_list = index.len() == named && !passes_directories_by;
-        let mut fallback = fallback.filter(|path| origin.is_some() || !self.is_source(path));
-        if origin.is_some() {
-            // larder would take names of its own.
-            fallback = fallback.or_else(|| Some(format!("/{NO_FILE}")));
-        }
-        // Without any, a directory is no file at all.
-        if index.is_empty() && !passes_directories_by {
-            index.push(NO_FILE.to_owned());
-        }
-        let found = &self.found[at];
-        let shown = FilesShown {
-            prefix: self.tree.prefix,
-            only: found.spot.path.as_deref().filter(|_| found.spot.kind == Kind::Exact),
-            shows_dotfiles: self.sources.is_none(),
-            index: &index,
-            fallback: fallback.as_deref(),
-            may_list,
-        };
-        let mut lines = found.level.root_lines(&shown);
-        lines.extend(origin.map(|origin| format!("origin = {}", quoted(&origin))));
-        let shown_elsewhere = index.iter().map(|name| format!("/{name}")).chain(fallback).collect();
-        Answered { lines, shown_elsewhere }
-    }
-
-    /// Names of indexes that nginx shows to all whom the location lets in, by their own paths.
-    fn seen_by_all(&mut self, at: usize, folder: &str, mut names: Vec<String>) -> Vec<String> {
-        let named = names.len();
-        let folders = ["", "any-name/", "0/"].map(|beneath| format!("{folder}{beneath}"));
-        let mut own: Vec<&String> = folders.iter().filter(|folder| self.find(folder) == Some(at)).collect();
-        let is_known = !own.is_empty();
-        // Of a regex nobody knows a folder.
-        if !is_known {
-            own.extend(folders.last());
-        }
-        let prefix = self.tree.prefix;
-        let is_seen = |path: String| {
-            !self.is_ruled_by_server(&path) && is_seen_by_all(&self.found, at, (&path, is_known), prefix)
-        };
-        // nginx takes the first that is there: none behind one that is kept from somebody.
-        let seen = names.iter().take_while(|name| own.iter().all(|folder| is_seen(format!("{folder}{name}"))));
-        let seen = seen.count();
-        names.truncate(seen);
-        if names.len() < named {
-            let why =
-                "closed in part: where an index would answer, nginx asks the location of that file who may come in";
-            self.leave(at, why);
-        }
-        names
-    }
-
-    /// nginx asks a server's own rulings again for the file that it has found.
-    fn is_ruled_by_server(&self, path: &str) -> bool {
-        self.of_server.cases.iter().any(|case| is_about(case, path))
-    }
-
-    /// What answers where there is no file, and the origin that runs it if it is a script.
-    fn fallback(&mut self, at: usize) -> (Option<String>, Option<String>) {
-        let block = self.found[at].spot.blocks.last();
-        if block.is_some_and(|block| nginx_conditions::has_mere_condition(block)) && self.of_server.fallback.is_none() {
-            self.leave(at, "404 where there is no file: who meets an `if` beside it is told nothing else by nginx");
-            return (None, None);
-        }
-        let FoundLocation { level, rulings, .. } = &self.found[at];
-        let of_rules = self.of_server.fallback.clone().or_else(|| rulings.fallback.clone());
-        let (level, to) = (level.clone(), of_rules.or_else(|| level.fallback.clone()));
-        let (to, origin) = match (to, self.tree.named_script(&level, &self.found[at].access)) {
-            (Some(to), _) if self.is_ruled_by_server(&to.path) => {
-                self.leave(at, "404 where there is no file: the server has a rule of its own for what nginx asks then");
-                return (None, None);
-            }
-            (Some(to), _) => (to, None),
-            (None, Some((to, origin))) => (to, origin),
-            (None, None) => {
-                if level.named.is_some() {
-                    self.leave(at, "404 where there is no file: larder cannot ask the location that is named there");
-                }
-                return (None, None);
-            }
-        };
-        if let Some(origin) = origin.or_else(|| self.runner(at, &to)) {
-            return (Some(to.path), Some(origin));
-        }
-        let is_file = self.find(&to.path).is_some_and(|of| {
-            let is_shown = self.found[of].answer == AnsweredBy::Files && !self.found[of].is_internal;
-            is_shown && self.has_root_of(at, of) && self.has_guards_of(at, of)
-        });
-        if is_file && !to.is_followed && !self.is_source(&to.path) {
-            return (Some(to.path), None);
-        }
-        self.leave(at, "404 where there is no file: what nginx asks then is not one of this root's files or scripts");
-        (None, None)
-    }
-
-    fn leave(&mut self, at: usize, why: &'static str) {
-        let block: &Directive = self.found[at].spot.blocks.last().copied().unwrap_or(self.tree.server);
-        self.tree.findings.leave(block, why);
-    }
-
-    /// The scripts of a root, and nothing else of it.
-    fn scripts(&mut self, at: usize, origin: &str) -> Answered {
-        let (fallback, runner) = self.fallback(at);
-        let found = &self.found[at];
-        let fallback = fallback.filter(|_| runner.is_some()).unwrap_or_else(|| format!("/{NO_FILE}"));
-        let index = vec![found.level.scripts.index().unwrap_or(NO_FILE).to_owned()];
-        let shown = FilesShown {
-            prefix: self.tree.prefix,
-            only: None,
-            shows_dotfiles: false,
-            index: &index,
-            fallback: Some(&fallback),
-            may_list: false,
-        };
-        let mut lines = found.level.root_lines(&shown);
-        lines.push(format!("origin = {}", quoted(origin)));
-        Answered { lines, shown_elsewhere: vec![fallback, format!("/{}", index[0])] }
-    }
-
-    /// Paths that are closed: sources where they are files, and spellings of what another route answers.
-    fn closed_line(&self, at: usize, shown_elsewhere: &[String], runs_scripts: bool) -> Option<String> {
-        let found = &self.found[at];
-        let is_root = matches!(found.answer, AnsweredBy::Files | AnsweredBy::Scripts(_));
-        let mut closed: Vec<String> = Vec::new();
-        match (&found.answer, self.sources) {
-            (AnsweredBy::Files, Some(sources)) if !runs_scripts => closed.push(sources.to_owned()),
-            (AnsweredBy::Scripts(_), _) if !found.spot.pattern().contains("php") => closed.push(NO_SCRIPT.to_owned()),
-            _ => {}
-        }
-        // What is no file is the server's own script's to answer, where it has one.
-        let takes_what_is_behind =
-            found.level.scripts.splits() && !found.level.looks_for_whole_path && self.of_server.fallback.is_none();
-        if matches!(found.answer, AnsweredBy::Scripts(_)) && !takes_what_is_behind {
-            closed.push(BEHIND_ANY_SCRIPT.to_owned());
-        }
-        if found.answer == AnsweredBy::Files && runs_scripts {
-            let is_run = self
-                .find(BEHIND_A_SCRIPT)
-                .is_some_and(|to| to < at && matches!(self.found[to].answer, AnsweredBy::Scripts(_)));
-            let runs_behind = |path: &String| {
-                let to = self.find(&format!("{path}/behind"));
-                to.is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)))
-            };
-            let but_for = shown_elsewhere.iter().filter(|path| path.ends_with(".php") && runs_behind(path));
-            let but_for: String = but_for.map(|path| format!("(?!{}/)", escaped(path))).collect();
-            if !is_run {
-                closed.push(format!("(?i)^{but_for}.*[.]php/"));
-            }
-        }
-        if found.answer.is_for_all_spellings() || is_root {
-            let others = self.found[..at].iter().filter(|other| {
-                let is_answered = !matches!(other.answer, AnsweredBy::Closed);
-                is_answered && (other.answer.key() != found.answer.key() || runs_scripts && other.shows_files_alone())
-            });
-            // And longer paths, which are asked behind it.
-            let longer = self.found[at + 1..].iter().filter(|other| {
-                let is_otherwise = other.answer.key() != found.answer.key() || other.access != found.access;
-                is_otherwise && other.spot.path.as_ref().is_some_and(|path| found.spot.is_shorter_than(path))
-            });
-            closed.extend(others.chain(longer).map(own_pattern));
-            let cases =
-                self.found[..=at].iter().flat_map(|other| other.rulings.cases.iter().map(move |case| (other, case)));
-            let is_other =
-                |(_, case): &(&FoundLocation<'_>, &CaseOf)| case.methods.is_empty() && case.ruling != Ruling::Closed;
-            let patterns = cases
-                .filter(is_other)
-                .filter_map(|(other, case)| Some(other.spot.where_it_matches(case.pattern.as_deref()?)));
-            closed.extend(patterns);
-        }
-        closed.extend(kept_from(&self.found, at));
-        closed.retain(|pattern| !shown_elsewhere.iter().any(|path| matches(pattern, path)));
-        // What answers here under other paths has its own, which may lie elsewhere.
-        let but_for: String = shown_elsewhere.iter().map(|path| format!("(?!{}$)", escaped(path))).collect();
-        let runs_others = found.answer == AnsweredBy::Files && runs_scripts;
-        let out = leading_out(&self.found, at, runs_others);
-        closed.extend(out.map(|pattern| pattern.replacen('^', &format!("^{but_for}"), 1)));
-        closed.sort_unstable();
-        closed.dedup();
-        let closed: Vec<String> = closed.iter().map(|pattern| literal(pattern)).collect();
-        (!closed.is_empty()).then(|| format!("closed_paths = [{}]", closed.join(", ")))
-    }
-
     /// Pages for errors that are files for everybody.
     fn pages_line(&mut self, at: usize) -> Option<String> {
         let mut pages = Vec::new();
@@ -614,13 +327,16 @@ impl<'a> RoutesOf<'_, 'a> {
         {
             self.tree.findings.leave(&page, nginx_level::NOT_LED);
         }
+        // Whoever asks for a host with a ruling of its own is told that one for the page, too.
+        let is_of_host = |case: &CaseOf| case.pattern.is_none() && case.host.is_some();
+        let has_host_rule = self.of_server.cases.iter().any(is_of_host);
         for line in self.found[at].level.error_pages().to_vec() {
             let to = self.find(&line.page).filter(|to| self.has_guards_of(at, *to)).map(|to| &self.found[to]);
             let is_shown = to.is_some_and(|to| {
                 let is_ruled = to.rulings.cases.iter().any(|case| is_about(case, &line.page));
                 to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none() && !is_ruled
             });
-            let is_shown = is_shown && !self.is_ruled_by_server(&line.page);
+            let is_shown = is_shown && !has_host_rule && !self.is_ruled_by_server(&line.page);
             if is_shown && !self.is_source(&line.page) && !line.page.contains("/.") {
                 pages.push(format!("{} = {}", line.status, quoted(&line.page)));
             } else {
@@ -631,23 +347,7 @@ impl<'a> RoutesOf<'_, 'a> {
     }
 }
 
-/// What a location answers, with the path of its folder where nginx leads from that to it.
-fn own_pattern(found: &FoundLocation<'_>) -> String {
-    match found.answer.asks_others() || matches!(found.answer, AnsweredBy::Scripts(_)) {
-        true => found.spot.pattern_with_folder(),
-        false => found.spot.pattern(),
-    }
-}
-
 /// Is the path written in a URL as it stands here, and as a variable of nobody's?
 fn is_plain_in_urls(path: &str) -> bool {
     path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._~!&'()*+,;=:@".contains(&byte))
-}
-
-/// A regex as a TOML string: backslashes are plain in one between single quotes.
-pub fn literal(pattern: &str) -> String {
-    match pattern.contains('\'') || pattern.chars().any(char::is_control) {
-        true => quoted(pattern),
-        false => format!("'{pattern}'"),
-    }
 }

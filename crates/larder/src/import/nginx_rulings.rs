@@ -42,7 +42,7 @@ pub struct CaseOf {
 }
 
 /// All of one level, in their order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rulings {
     pub cases: Vec<CaseOf>,
     /// For what no case fits.

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_found::{AnsweredBy, FoundLocation};
 use crate::import::nginx_guards;
 use crate::import::nginx_level::Level;
 use crate::import::nginx_limits::LimitZones;
 use crate::import::nginx_listens::InTheClear;
 use crate::import::nginx_maps::{self, Maps};
 use crate::import::nginx_memcached::{Pass, Upstreams};
-use crate::import::nginx_order::{Kind, LocationOrder, Matcher, Spot};
+use crate::import::nginx_order::{Kind, LocationOrder, Spot};
 use crate::import::nginx_rulings::{self, Ruling, RulingScope, Rulings};
 use crate::import::nginx_scripts::Runs;
 use crate::import::nginx_service::{self, Question};
@@ -37,77 +38,6 @@ pub struct Tree<'a> {
     pub server_name: &'a str,
     /// Somewhere in the configuration responses are stored.
     pub others_store: bool,
-}
-
-/// A location, and what became of it.
-pub struct FoundLocation<'a> {
-    pub spot: Spot<'a>,
-    pub level: Level,
-    pub rulings: Rulings,
-    pub answer: AnsweredBy,
-    /// Lines of its route: who may ask, and what else holds beside who answers.
-    pub access: Vec<String>,
-    pub words: Vec<String>,
-    /// nginx alone asks for it.
-    pub is_internal: bool,
-    /// Which protocols the origin hears of that clients ask for; of others it is asked for a page. `None`: there is none over HTTP.
-    pub upgrades: Option<HandedUpgrades>,
-}
-
-impl FoundLocation<'_> {
-    /// Is what is no file here 404?
-    pub fn shows_files_alone(&self) -> bool {
-        let has_fallback =
-            self.level.fallback.is_some() || self.level.named.is_some() || self.rulings.fallback.is_some();
-        self.answer == AnsweredBy::Files && !has_fallback
-    }
-}
-
-/// Who answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnsweredBy {
-    /// Nobody: nginx keeps people out, or answers in a way that was not carried over.
-    Closed,
-    /// An origin, memcached or larder itself: the keys of the route.
-    Asks(Vec<String>),
-    /// The path at the origin is another one: what stands in place of the location's own, and the keys.
-    AsksElsewhere(String, Vec<String>),
-    /// Who is led to TLS.
-    ToTls,
-    /// This script, whatever is asked for.
-    Script(Substitute),
-    Files,
-    /// The scripts of its root, which this origin runs.
-    Scripts(String),
-}
-
-impl AnsweredBy {
-    /// What tells the answers of two routes apart.
-    pub fn key(&self) -> &str {
-        match self {
-            AnsweredBy::Closed => "closed",
-            AnsweredBy::Asks(lines) | AnsweredBy::AsksElsewhere(_, lines) => lines.first().map_or("", String::as_str),
-            AnsweredBy::ToTls => "to TLS",
-            AnsweredBy::Script(script) => &script.path,
-            AnsweredBy::Files | AnsweredBy::Scripts(_) => "files",
-        }
-    }
-
-    /// Does it give something to all who come here, by whatever spelling of a path? A redirect is about its own path.
-    pub fn is_for_all_spellings(&self) -> bool {
-        let responds = |lines: &[String]| lines.first().is_some_and(|line| line.starts_with("respond"));
-        self.asks_others() || matches!(self, AnsweredBy::Asks(lines) if responds(lines))
-    }
-
-    /// Is somebody asked who takes a path as it was sent?
-    pub fn asks_others(&self) -> bool {
-        let is_origin = |lines: &[String]| lines.first().is_some_and(|line| !line.starts_with("re"));
-        match self {
-            AnsweredBy::Asks(lines) | AnsweredBy::AsksElsewhere(_, lines) => is_origin(lines),
-            AnsweredBy::Script(_) => true,
-            _ => false,
-        }
-    }
 }
 
 /// What is said of `try_files` beside who is asked for all.
@@ -365,10 +295,6 @@ impl<'a> Tree<'a> {
         match (replaced_by, &spot.path) {
             (None, _) => AnsweredBy::Asks(lines),
             (Some(uri), Some(path)) if uri == *path => AnsweredBy::Asks(lines),
-            (Some(uri), Some(path)) if uri == "/" && path.len() > 1 && spot.matcher == Matcher::Path(path.clone()) => {
-                lines.push(format!("strip_prefix = {}", quoted(path.trim_end_matches('/'))));
-                AnsweredBy::Asks(lines)
-            }
             (Some(uri), Some(_)) if is_plain(&uri) => AnsweredBy::AsksElsewhere(uri, lines),
             _ => {
                 self.findings.leave(&pass, "closed: larder cannot say what the origin is asked for");

@@ -3,9 +3,8 @@
 
 use proxy::settings::PathPattern;
 
-use crate::import::import_findings::{Findings, quoted};
+use crate::import::import_findings::{Findings, literal, quoted};
 use crate::import::nginx_conf::Directive;
-use crate::import::nginx_routes::literal;
 
 /// The lifetimes of squid's packaged file: what they mean larder does by itself.
 const USUAL_PATTERNS: [&str; 5] =

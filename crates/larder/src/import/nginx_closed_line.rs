@@ -1,0 +1,90 @@
+//! The line of a route that closes spellings of a path: sources where they are files, and what another route answers.
+
+use crate::import::import_findings::literal;
+use crate::import::nginx_closed_paths::{kept_from, leading_out, matches};
+use crate::import::nginx_found::{AnsweredBy, FoundLocation};
+use crate::import::nginx_found_server::FoundServer;
+use crate::import::nginx_order::escaped;
+use crate::import::nginx_rulings::{CaseOf, Ruling};
+
+/// What a script has behind its name.
+const BEHIND_A_SCRIPT: &str = "/any-name.php/behind";
+
+/// The paths of those who have.
+const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
+
+/// All that is no script, nor a directory, nor what answers where there is none.
+const NO_SCRIPT: &str = r"^(?!.*(?:[.]php(?:/|$)|/$|/not-in-nginx[.]html$))";
+
+impl FoundServer<'_, '_> {
+    /// Paths that are closed: sources where they are files, and spellings of what another route answers.
+    pub fn closed_line(&self, at: usize, shown_elsewhere: &[String], runs_scripts: bool) -> Option<String> {
+        let found = &self.found[at];
+        let is_root = matches!(found.answer, AnsweredBy::Files | AnsweredBy::Scripts(_));
+        let mut closed: Vec<String> = Vec::new();
+        match (&found.answer, self.sources) {
+            (AnsweredBy::Files, Some(sources)) if !runs_scripts => closed.push(sources.to_owned()),
+            (AnsweredBy::Scripts(_), _) if !found.spot.pattern().contains("php") => closed.push(NO_SCRIPT.to_owned()),
+            _ => {}
+        }
+        // What is no file is the server's own script's to answer, where it has one.
+        let takes_what_is_behind =
+            found.level.scripts.splits() && !found.level.looks_for_whole_path && self.of_server.fallback.is_none();
+        if matches!(found.answer, AnsweredBy::Scripts(_)) && !takes_what_is_behind {
+            closed.push(BEHIND_ANY_SCRIPT.to_owned());
+        }
+        if found.answer == AnsweredBy::Files && runs_scripts {
+            let is_run = self
+                .find(BEHIND_A_SCRIPT)
+                .is_some_and(|to| to < at && matches!(self.found[to].answer, AnsweredBy::Scripts(_)));
+            let runs_behind = |path: &String| {
+                let to = self.find(&format!("{path}/behind"));
+                to.is_some_and(|to| matches!(self.found[to].answer, AnsweredBy::Scripts(_)))
+            };
+            let but_for = shown_elsewhere.iter().filter(|path| path.ends_with(".php") && runs_behind(path));
+            let but_for: String = but_for.map(|path| format!("(?!{}/)", escaped(path))).collect();
+            if !is_run {
+                closed.push(format!("(?i)^{but_for}.*[.]php/"));
+            }
+        }
+        if found.answer.is_for_all_spellings() || is_root {
+            let others = self.found[..at].iter().filter(|other| {
+                let is_answered = !matches!(other.answer, AnsweredBy::Closed);
+                is_answered && (!other.answers_like(found) || runs_scripts && other.shows_files_alone())
+            });
+            // And longer paths, which are asked behind it.
+            let longer = self.found[at + 1..].iter().filter(|other| {
+                !other.treats_alike(found)
+                    && other.spot.path.as_ref().is_some_and(|path| found.spot.is_shorter_than(path))
+            });
+            closed.extend(others.chain(longer).map(own_pattern));
+            let cases =
+                self.found[..=at].iter().flat_map(|other| other.rulings.cases.iter().map(move |case| (other, case)));
+            let is_other =
+                |(_, case): &(&FoundLocation<'_>, &CaseOf)| case.methods.is_empty() && case.ruling != Ruling::Closed;
+            let patterns = cases
+                .filter(is_other)
+                .filter_map(|(other, case)| Some(other.spot.where_it_matches(case.pattern.as_deref()?)));
+            closed.extend(patterns);
+        }
+        closed.extend(kept_from(&self.found, at));
+        closed.retain(|pattern| !shown_elsewhere.iter().any(|path| matches(pattern, path)));
+        // What answers here under other paths has its own, which may lie elsewhere.
+        let but_for: String = shown_elsewhere.iter().map(|path| format!("(?!{}$)", escaped(path))).collect();
+        let runs_others = found.answer == AnsweredBy::Files && runs_scripts;
+        let out = leading_out(&self.found, at, runs_others);
+        closed.extend(out.map(|pattern| pattern.replacen('^', &format!("^{but_for}"), 1)));
+        closed.sort_unstable();
+        closed.dedup();
+        let closed: Vec<String> = closed.iter().map(|pattern| literal(pattern)).collect();
+        (!closed.is_empty()).then(|| format!("closed_paths = [{}]", closed.join(", ")))
+    }
+}
+
+/// What a location answers, with the path of its folder where nginx leads from that to it.
+pub fn own_pattern(found: &FoundLocation<'_>) -> String {
+    match found.answer.asks_others() || matches!(found.answer, AnsweredBy::Scripts(_)) {
+        true => found.spot.pattern_with_folder(),
+        false => found.spot.pattern(),
+    }
+}
