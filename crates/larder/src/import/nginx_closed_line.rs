@@ -49,8 +49,10 @@ impl FoundServer<'_, '_> {
         }
         if found.answer.is_for_all_spellings() || is_root {
             let others = self.found[..at].iter().filter(|other| {
-                let is_answered = !matches!(other.answer, AnsweredBy::Closed);
-                is_answered && (!other.answers_like(found) || runs_scripts && other.shows_files_alone())
+                // What is closed is that in every spelling, but not the path of its folder.
+                let is_answered = other.answer != AnsweredBy::Closed;
+                (is_answered || other.is_led_to_its_slash())
+                    && (!other.answers_like(found) || runs_scripts && other.shows_files_alone())
             });
             // And longer paths, which are asked behind it.
             let longer = self.found[at + 1..].iter().filter(|other| {
@@ -83,7 +85,7 @@ impl FoundServer<'_, '_> {
 
 /// What a location answers, with the path of its folder where nginx leads from that to it.
 pub fn own_pattern(found: &FoundLocation<'_>) -> String {
-    match found.answer.asks_others() || matches!(found.answer, AnsweredBy::Scripts(_)) {
+    match found.is_led_to_its_slash() {
         true => found.spot.pattern_with_folder(),
         false => found.spot.pattern(),
     }

@@ -38,6 +38,13 @@ impl FoundLocation<'_> {
         self.answer.key() == other.answer.key() && self.asked_for(path) == other.asked_for(path)
     }
 
+    /// Is a folder's path led to it with a slash, before nginx looks at who may come in? That is what asks somebody else.
+    pub fn is_led_to_its_slash(&self) -> bool {
+        let children = self.spot.blocks.last().map_or(&[][..], |block| block.children());
+        children.iter().any(|child| child.name.ends_with("_pass"))
+            && !children.iter().any(|child| child.name == "internal")
+    }
+
     /// And for the same people, with the same rules of its own?
     pub fn treats_alike(&self, other: &FoundLocation<'_>) -> bool {
         self.answers_like(other) && self.access == other.access && self.rulings == other.rulings

@@ -86,7 +86,7 @@ impl FoundServer<'_, '_> {
             }
             None => {
                 if of_server.fallback.is_none() {
-                    routes.extend(self.found.iter().filter_map(|found| self.with_its_slash(&found.spot)));
+                    routes.extend(self.found.iter().filter_map(|found| self.with_its_slash(found)));
                 }
                 (0..self.found.len()).for_each(|at| self.of_location(at, &mut routes));
             }
@@ -139,18 +139,16 @@ impl FoundServer<'_, '_> {
     }
 
     /// Where somebody is asked for all beneath `/api/`, nginx leads from `/api` to it before it looks at who may come in.
-    fn with_its_slash(&self, spot: &Spot<'_>) -> Option<Route> {
+    fn with_its_slash(&self, location: &FoundLocation<'_>) -> Option<Route> {
+        let spot = &location.spot;
         let path = spot.path.as_deref().filter(|_| spot.kind != Kind::Regex)?;
         let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty())?;
-        let children = spot.blocks.last()?.children();
-        let has = |is_it: fn(&str) -> bool| children.iter().any(|child| is_it(&child.name));
         // A location of that very path answers there, whichever kind of beginning it is.
         let is_around =
             |other: &Spot<'_>| other.blocks.len() < spot.blocks.len() && spot.blocks.starts_with(&other.blocks);
         let is_answered =
             |found: &FoundLocation<'_>| found.spot.path.as_deref() == Some(bare) && !is_around(&found.spot);
-        let is_led = has(|name| name.ends_with("_pass")) && !has(|name| name == "internal");
-        if !is_led || self.found.iter().any(is_answered) || !is_plain_in_urls(path) {
+        if !location.is_led_to_its_slash() || self.found.iter().any(is_answered) || !is_plain_in_urls(path) {
             return None;
         }
         let to = format!("redirect = {{ to = {}, status = 301 }}", quoted(&format!("{path}$is_args$args")));

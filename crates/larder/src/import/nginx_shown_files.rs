@@ -61,7 +61,9 @@ impl FoundServer<'_, '_> {
                 }
             }
         }
-        let (fallback, runner) = self.fallback(at);
+        // Of one directory whose index is kept from people, nginx asks nobody else.
+        let is_one_kept = names.len() < named && self.found[at].spot.kind == Kind::Exact;
+        let (fallback, runner) = if is_one_kept { (None, None) } else { self.fallback(at) };
         let origin = runner.or(origin);
         if origin.is_none() {
             index.retain(|name| !self.is_source(&format!("/{name}")));

@@ -157,6 +157,10 @@ mod tests {
         let limited = "location / { limit_except GET { deny all; } if ($request_method = POST) { rewrite ^ /x break; } proxy_pass http://O-app; }";
         check("limited", limited, "/", &["-X", "POST"]);
         check("inner", "location /data { internal; location ~ [.]txt$ { } }", "/data/a.txt", &[]);
+        let kept = format!(
+            "location = /b/ {{ try_files $uri $uri/ /x.php; }} location ~ html$ {{ deny all; }} location ~ php$ {{ {run} }}"
+        );
+        check("kept-index", &kept, "/b/", &[]);
         // A host's own redirect is asked for a page of an error, too.
         let page = "if ($host = a.test) { return 301 /a.html; } location ^~ /api { error_page 404 /404.html; }";
         check("page-of-host", page, "/api/none", &["-H", "Host: b.a.test"]);
@@ -166,13 +170,13 @@ mod tests {
     /// One origin, but another path at it: the outer location must not be asked what is the inner one's by another spelling.
     #[test]
     fn a_location_within_another_keeps_its_path_at_the_same_origin() {
-        let within =
-            "location /admin { proxy_pass http://O-app/config; location /admin/in/ { proxy_pass http://O-app; } }";
+        let within = "location /admin { proxy_pass http://O-app/config; location /admin/in/ { proxy_pass http://O-app; } \
+             location /admin/kept/ { if ($http_x_key != k) { return 301 /; } proxy_pass http://O-app/x; } }";
         let beside = nginx_beside::start("same-origin", &format!("server {{ listen A1; {within} }}"), &[]);
         for path in ["/admin/x", "/admin/in/x"] {
             beside.check("A1", path, &[], Wanted::Same);
         }
-        for path in ["/admin%2Fin", "/admin%2Fin/x", "/admin/%69n%2Fx", "/admin/x/../in/x"] {
+        for path in ["/admin%2Fin", "/admin%2Fkept", "/admin%2Fin/x", "/admin/%69n%2Fx", "/admin/x/../in/x"] {
             let asked = crate::imported_beside::Asked { at: "A1", path: path.to_owned(), options: Vec::new() };
             let [_, ours] = beside.ask(&asked);
             assert_eq!(ours.status, 403, "{path} {ours:?}\n{}", beside.toml);
