@@ -101,11 +101,17 @@ impl FoundServer<'_, '_> {
     fn of_location(&mut self, at: usize, routes: &mut Vec<Route>) {
         let rulings = self.found[at].rulings.clone();
         let spot = self.found[at].spot.clone();
+        let matcher = match &self.found[at].answer {
+            AnsweredBy::AsksElsewhere(..) if spot.kind != Kind::Exact && self.found[at].strips_its_path().is_none() => {
+                Matcher::Pattern(spot.pattern_with_rest())
+            }
+            _ => spot.matcher.clone(),
+        };
+        let matcher = if spot.is_unsayable() { Matcher::Pattern(spot.pattern()) } else { matcher };
         if self.found[at].answer != AnsweredBy::Closed {
             for case in &rulings.cases {
-                let matcher = case.pattern.as_ref().map(|pattern| Matcher::Pattern(spot.where_it_matches(pattern)));
-                let matcher = matcher.unwrap_or_else(|| spot.matcher.clone());
-                let mut route = self.case(case, matcher, Some(at));
+                let narrowed = case.pattern.as_ref().map(|pattern| Matcher::Pattern(spot.where_it_matches(pattern)));
+                let mut route = self.case(case, narrowed.unwrap_or_else(|| matcher.clone()), Some(at));
                 // What is rewritten within a location is still asked who may ask.
                 if let (Ruling::Rewritten(_), Some(only)) = (&case.ruling, &rulings.only_methods) {
                     route.keep_methods(only);
@@ -115,13 +121,6 @@ impl FoundServer<'_, '_> {
                 routes.push(route);
             }
         }
-        let matcher = match &self.found[at].answer {
-            AnsweredBy::AsksElsewhere(..) if spot.kind != Kind::Exact && self.found[at].strips_its_path().is_none() => {
-                Matcher::Pattern(spot.pattern_with_rest())
-            }
-            _ => spot.matcher.clone(),
-        };
-        let matcher = if spot.is_unsayable() { Matcher::Pattern(spot.pattern()) } else { matcher };
         let Some(lines) = self.lines(at) else { return routes.push(Route::closed(matcher)) };
         let mut route = Route::new(matcher.clone(), lines);
         route.body_bytes_max = self.body_bytes_max(at);
@@ -327,14 +326,14 @@ impl FoundServer<'_, '_> {
         }
         // Whoever asks for a host with a ruling of its own is told that one for the page, too.
         let is_of_host = |case: &CaseOf| case.pattern.is_none() && case.host.is_some();
-        let has_host_rule = self.of_server.cases.iter().any(is_of_host);
         for line in self.found[at].level.error_pages().to_vec() {
             let to = self.find(&line.page).filter(|to| self.has_guards_of(at, *to)).map(|to| &self.found[to]);
             let is_shown = to.is_some_and(|to| {
-                let is_ruled = to.rulings.cases.iter().any(|case| is_about(case, &line.page));
+                let is_ruled = to.rulings.cases.iter().any(|case| is_about(case, &line.page) || is_of_host(case));
                 to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none() && !is_ruled
             });
-            let is_shown = is_shown && !has_host_rule && !self.is_ruled_by_server(&line.page);
+            let is_shown =
+                is_shown && !self.of_server.cases.iter().any(is_of_host) && !self.is_ruled_by_server(&line.page);
             if is_shown && !self.is_source(&line.page) && !line.page.contains("/.") {
                 pages.push(format!("{} = {}", line.status, quoted(&line.page)));
             } else {

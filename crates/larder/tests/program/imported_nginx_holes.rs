@@ -161,6 +161,9 @@ mod tests {
             "location = /b/ {{ try_files $uri $uri/ /x.php; }} location ~ html$ {{ deny all; }} location ~ php$ {{ {run} }}"
         );
         check("kept-index", &kept, "/b/", &[]);
+        // A rule of methods alone stands before what the location asks, whichever way its path is written.
+        let moved = "location / { if ($request_method = POST) { return 404; } proxy_pass http://O-app/x/; }";
+        check("moved", moved, "/", &["-X", "POST"]);
         // A host's own redirect is asked for a page of an error, too.
         let page = "if ($host = a.test) { return 301 /a.html; } location ^~ /api { error_page 404 /404.html; }";
         check("page-of-host", page, "/api/none", &["-H", "Host: b.a.test"]);
