@@ -30,6 +30,13 @@ impl FoundServer<'_, '_> {
         }
     }
 
+    /// The same for the index of a directory. nginx asks one for a page alone, and with no other method; where nobody else may ask for the script,
+    /// none of those would come to it.
+    fn index_runner(&self, at: usize, path: String) -> Option<String> {
+        let is_internal = self.find(&path).is_some_and(|of| self.found[of].is_internal);
+        self.runner(at, &Substitute::whole(path)).filter(|_| !is_internal)
+    }
+
     /// The files of a root; where a script answers for a directory, or for what is no file, the root's scripts with them.
     pub fn files(&mut self, at: usize) -> Answered {
         let found = &self.found[at];
@@ -47,8 +54,7 @@ impl FoundServer<'_, '_> {
         let names = self.seen_by_all(at, folder.as_deref().unwrap_or("/"), names);
         // nginx takes the first that is there: none behind one that nobody runs here.
         for name in &names {
-            let runner =
-                folder.as_ref().and_then(|folder| self.runner(at, &Substitute::whole(format!("{folder}{name}"))));
+            let runner = folder.as_ref().and_then(|folder| self.index_runner(at, format!("{folder}{name}")));
             match (self.is_source(&format!("/{name}")), runner) {
                 (false, _) => index.push(name.clone()),
                 (true, Some(runner)) => {
