@@ -22,6 +22,9 @@ pub struct LogLine<'a> {
     pub status: Option<u16>,
     /// How many bytes the answer had; what a server counts, head and all or the body alone, is its own affair.
     pub bytes: Option<u64>,
+    /// How larder answered, and why it stored nothing, in its own logs.
+    pub verdict: Option<&'a str>,
+    pub why: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +39,10 @@ struct JsonLine<'a> {
     host: Option<&'a str>,
     status: Option<u16>,
     bytes: Option<u64>,
+    #[serde(borrow)]
+    verdict: Option<&'a str>,
+    #[serde(borrow)]
+    why: Option<&'a str>,
 }
 
 /// What is wrong is a few words.
@@ -62,7 +69,18 @@ fn common(text: &str) -> Result<LogLine<'_>, String> {
     let mut numbers = behind[1..].split_ascii_whitespace();
     let status = numbers.next().and_then(|word| word.parse().ok());
     let bytes = numbers.next().and_then(|word| word.parse().ok());
-    let line = |method, target| LogLine { millis, is_whole_second: true, method, target, host: None, status, bytes };
+    let (verdict, why) = own_columns(behind).unwrap_or_default();
+    let line = |method, target| LogLine {
+        millis,
+        is_whole_second: true,
+        method,
+        target,
+        host: None,
+        status,
+        bytes,
+        verdict,
+        why,
+    };
     match (words.next(), words.next(), words.next(), words.next()) {
         (Some(method), Some(target), version, None) if version.is_none_or(|version| version.starts_with("HTTP/")) => {
             Ok(line(method, unescaped(target)))
@@ -71,6 +89,18 @@ fn common(text: &str) -> Result<LogLine<'_>, String> {
         (Some(_), None, ..) => Ok(line("", Cow::Borrowed(""))),
         _ => Err("no request such as \"GET / HTTP/1.1\"".to_owned()),
     }
+}
+
+/// Behind the request: `" 200 6221 "REFERER" "AGENT" miss 1780 no-store`. `None`: another server's.
+fn own_columns(behind: &str) -> Option<(Option<&str>, Option<&str>)> {
+    let (_, rest) = behind[1..].split_once('"')?;
+    let (_, rest) = rest.split_at(closing_quote(rest)?);
+    let (_, rest) = rest[1..].split_once('"')?;
+    let (_, rest) = rest.split_at(closing_quote(rest)?);
+    let mut words = rest[1..].split_ascii_whitespace();
+    let (verdict, micros) = (words.next()?, words.next()?);
+    micros.parse::<u64>().ok()?;
+    Some((Some(verdict), words.next().filter(|why| *why != "-")))
 }
 
 /// `time elapsed client code/status bytes method URL …`.
@@ -83,7 +113,8 @@ fn squid(text: &str) -> Result<LogLine<'_>, String> {
     match (millis, method, target) {
         (Some(millis), Some(method), Some(target)) => {
             let target = Cow::Borrowed(target);
-            Ok(LogLine { millis, is_whole_second: false, method, target, host: None, status, bytes })
+            let (verdict, why) = (None, None);
+            Ok(LogLine { millis, is_whole_second: false, method, target, host: None, status, bytes, verdict, why })
         }
         _ => Err("no date in brackets, and not squid's format".to_owned()),
     }
@@ -91,12 +122,13 @@ fn squid(text: &str) -> Result<LogLine<'_>, String> {
 
 fn json(line: &[u8]) -> Result<LogLine<'_>, String> {
     let wrong = |_| "no JSON object with time, method and target".to_owned();
-    let JsonLine { time, method, target, host, status, bytes } = serde_json::from_slice(line).map_err(wrong)?;
+    let read: JsonLine<'_> = serde_json::from_slice(line).map_err(wrong)?;
+    let JsonLine { time, method, target, host, status, bytes, verdict, why } = read;
     let millis = rfc3339_millis(&time).ok_or("no time such as 2000-10-10T13:55:36.007Z")?;
     let plain = target.bytes().all(|b| b.is_ascii_graphic());
     let target = if plain { target } else { Cow::Owned(percent(target.as_bytes())) };
     let host = host.filter(|host| !host.is_empty());
-    Ok(LogLine { millis, is_whole_second: false, method, target, host, status, bytes })
+    Ok(LogLine { millis, is_whole_second: false, method, target, host, status, bytes, verdict, why })
 }
 
 fn closing_quote(text: &str) -> Option<usize> {
@@ -184,5 +216,24 @@ mod tests {
         );
         check("{\"time\":1}", Err("no JSON object"));
         check("", Err("no date"));
+    }
+
+    #[test]
+    fn our_own_logs_say_how_it_was_answered_and_why_nothing_was_stored() {
+        let columns = |end: &str| {
+            let line = format!("192.0.2.1 - - {DATE} \"GET / HTTP/1.1\" 200 5 \"-\" \"a \\\"b\\\" c\"{end}");
+            let read = parse_line(line.as_bytes()).unwrap();
+            (read.verdict.map(str::to_owned), read.why.map(str::to_owned))
+        };
+        let own = |verdict: &str, why: Option<&str>| (Some(verdict.to_owned()), why.map(str::to_owned));
+        assert_eq!(columns(" pass 1780 cookie life=\"x\""), own("pass", Some("cookie")));
+        assert_eq!(columns(" hit 17 -"), own("hit", None));
+        for others in ["", " \"192.0.2.9\"", " 0.003 upstream"] {
+            assert_eq!(columns(others), (None, None), "{others}");
+        }
+        let json =
+            br#"{"time":"2000-10-10T13:55:36.007Z","method":"GET","target":"/","verdict":"miss","why":"private"}"#;
+        let read = parse_line(json).unwrap();
+        assert_eq!((read.verdict, read.why), (Some("miss"), Some("private")));
     }
 }

@@ -46,6 +46,9 @@ pub const LOGIN_FILE_BYTES_MAX: u64 = 1 << 10;
 /// Mistakes of one file that are shown.
 pub const COMPLAINTS_MAX: usize = 50;
 
+/// Reasons not to store that `larder lab simulate` counts apart; what comes then counts as others.
+pub const REASONS_TOLD_MAX: usize = 64;
+
 /// Requests of a trace that `larder lab simulate` holds, 12 bytes each.
 pub const SIMULATED_REQUESTS_MAX: u64 = 400_000_000;
 /// Objects of a trace that is made: 20 bytes each. A week of news by the hour needs some.

@@ -13,7 +13,8 @@ use crate::limits::{SIMULATED_OBJECTS_MAX, SIMULATED_OBJECTS_MIN, SIMULATED_REQU
 use crate::load_tool::simulation::curve_plot::svg;
 use crate::load_tool::simulation::made_trace::{MadeKind, Recipe, make};
 use crate::load_tool::simulation::miss_curves::{Curve, Grid, curves, enough, usual_sizes, whole_bytes};
-use crate::load_tool::simulation::trace_file::{Trace, TraceFormat, read};
+use crate::load_tool::simulation::trace_file::{ReadAs, Trace, TraceFormat, read};
+use crate::load_tool::simulation::what_if::WhatIf;
 use crate::quantities::{parse_duration, parse_size, show_size};
 use crate::say::say;
 
@@ -64,6 +65,10 @@ pub struct SimulateFlags {
     /// How long an object is fresh [default: for ever]
     #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
     pub ttl: Option<u32>,
+
+    /// What if larder had stored what it did not, for this reason, such as cookie? For larder's own logs; several with commas
+    #[arg(long, value_name = "WHY", value_delimiter = ',', conflicts_with = "generate")]
+    pub if_stored: Vec<String>,
 
     /// Read only this many requests, from the start
     #[arg(long, value_name = "N", conflicts_with = "generate")]
@@ -129,7 +134,11 @@ fn run(flags: &SimulateFlags) -> Result<(), String> {
         std::fs::write(path, svg(&grid.sizes_bytes, &made, &title))
             .map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    let told = if flags.json { as_json(&trace, &grid, &made) } else { as_text(&trace, &grid, &made) };
+    let what_if = WhatIf::of(&trace, &grid, &made, &flags.if_stored);
+    let told = match flags.json {
+        true => as_json(&trace, &grid, &made, what_if.as_ref()),
+        false => as_text(&trace, &grid, &made) + &what_if.map(|what_if| what_if.sentence()).unwrap_or_default(),
+    };
     let _ = std::io::stdout().write_all(told.as_bytes());
     Ok(())
 }
@@ -142,8 +151,8 @@ fn trace(flags: &SimulateFlags) -> Result<(String, Trace), String> {
     }
     let path = flags.trace.as_deref().expect("clap wants a trace where none is made");
     let name = path.display().to_string();
-    let trace =
-        open(path).and_then(|from| read(from, flags.format, flags.first)).map_err(|what| format!("{name}: {what}"))?;
+    let read_as = ReadAs { format: flags.format, first: flags.first, if_stored: flags.if_stored.clone() };
+    let trace = open(path).and_then(|from| read(from, &read_as)).map_err(|what| format!("{name}: {what}"))?;
     Ok((name, trace))
 }
 
@@ -185,6 +194,10 @@ fn as_text(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
             trace.not_cacheable, trace.not_understood
         );
     }
+    if !trace.not_stored.is_empty() {
+        let reasons: Vec<String> = trace.not_stored.iter().map(|(why, count)| format!("{why} {count}")).collect();
+        out += &format!("left out: what larder did not store: {} (--if-stored WHY)\n", reasons.join(", "));
+    }
     out += &format!("at least {} are misses: first requests\n\n", percent(f64::from(trace.objects) / requests as f64));
     out += "misses of all requests (of all bytes)\n";
     out += &format!("{:>12}", "memory");
@@ -209,7 +222,7 @@ fn as_text(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
     out
 }
 
-fn as_json(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
+fn as_json(trace: &Trace, grid: &Grid, curves: &[Curve], what_if: Option<&WhatIf>) -> String {
     let points = |curve: &Curve| {
         let point = |(size, misses): (&u64, &store::Misses)| {
             json!({
@@ -222,7 +235,7 @@ fn as_json(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
         };
         grid.sizes_bytes.iter().zip(&curve.misses).map(point).collect::<Vec<_>>()
     };
-    let told = json!({
+    let mut told = json!({
         "requests": trace.asks.len(),
         "objects": trace.objects,
         "not_cacheable": trace.not_cacheable,
@@ -237,5 +250,11 @@ fn as_json(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
             "enough_bytes": enough(curve).map(|at| grid.sizes_bytes[at]),
         })).collect::<Vec<_>>(),
     });
+    if !trace.not_stored.is_empty() {
+        told["not_stored"] = json!(trace.not_stored);
+    }
+    if let Some(what_if) = what_if {
+        told["if_stored"] = what_if.as_json();
+    }
     format!("{told:#}\n")
 }

@@ -8,3 +8,4 @@ pub mod made_trace;
 pub mod miss_curves;
 pub mod trace_file;
 mod web_sizes;
+pub mod what_if;

@@ -1,6 +1,7 @@
 //! A trace of requests, read from an access log, a CSV file or libCacheSim's oracleGeneral format. What comes out knows
 //! objects by number; names are only compared by a digest of 64 bits.
 
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::io::{BufRead, Read};
 
@@ -8,7 +9,7 @@ use hashbrown::HashMap;
 use lab::parse_log_line;
 use store::Ask;
 
-use crate::limits::{SIMULATED_REQUESTS_MAX, TRACE_LINE_BYTES_MAX};
+use crate::limits::{REASONS_TOLD_MAX, SIMULATED_REQUESTS_MAX, TRACE_LINE_BYTES_MAX};
 
 /// A record of oracleGeneral: seconds (u32), object (u64), bytes (u32), number of the next request for it (i64), all
 /// little-endian and without gaps.
@@ -35,6 +36,10 @@ pub struct Trace {
     pub objects: u32,
     /// Requests that no cache stores: other methods, other statuses.
     pub not_cacheable: u64,
+    /// What larder did not store, in its own logs, by the reason that it gave: how many requests. They are left out, but for …
+    pub not_stored: BTreeMap<String, u64>,
+    /// … those whose reasons are to be looked past: for each request, whether it is one. Empty where there is none.
+    pub would_be_stored: Vec<bool>,
     /// Lines that are none of the format's.
     pub not_understood: u64,
 }
@@ -48,24 +53,44 @@ impl Trace {
     }
 }
 
-/// Reads at most so many requests. The error is a sentence.
-pub fn read(from: impl Read, format: Option<TraceFormat>, first: Option<u64>) -> Result<Trace, String> {
+/// How a trace is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadAs {
+    /// Told by its first bytes without.
+    pub format: Option<TraceFormat>,
+    /// At most so many requests.
+    pub first: Option<u64>,
+    /// Reasons for which larder stored nothing, that are taken not to hold.
+    pub if_stored: Vec<String>,
+}
+
+/// Reads a trace. The error is a sentence.
+pub fn read(from: impl Read, read_as: &ReadAs) -> Result<Trace, String> {
     let mut from = std::io::BufReader::with_capacity(LOOKED_AT_BYTES, from);
     let start = from.fill_buf().map_err(|error| error.to_string())?;
     if start.is_empty() {
         return Err("is empty".to_owned());
     }
-    let format = match format {
+    let format = match read_as.format {
         Some(format) => format,
         None => told_by(start)?,
     };
-    let mut reading = Reading { requests_max: first.unwrap_or(u64::MAX), ..Reading::default() };
+    let requests_max = read_as.first.unwrap_or(u64::MAX);
+    let mut reading = Reading { requests_max, if_stored: read_as.if_stored.clone(), ..Reading::default() };
     match format {
         TraceFormat::OracleGeneral => reading.oracle_general(from)?,
         TraceFormat::Csv => reading.lines(from, Reading::csv_line)?,
         TraceFormat::Log => reading.lines(from, Reading::log_line)?,
     }
     let trace = reading.into_trace(format == TraceFormat::Log);
+    if !read_as.if_stored.is_empty() && !trace.would_be_stored.contains(&true) {
+        let reasons: Vec<&str> = trace.not_stored.keys().map(String::as_str).collect();
+        let reasons = if reasons.is_empty() { "none".to_owned() } else { reasons.join(", ") };
+        return Err(format!(
+            "has no request that larder did not store for `{}`; its reasons are: {reasons}",
+            read_as.if_stored.join("`, `")
+        ));
+    }
     match trace.asks.is_empty() {
         true => Err(format!(
             "has no request that a cache could answer: {} lines were not understood, {} are not cacheable",
@@ -94,6 +119,9 @@ fn told_by(start: &[u8]) -> Result<TraceFormat, String> {
 
 #[derive(Default)]
 struct Reading {
+    if_stored: Vec<String>,
+    not_stored: BTreeMap<String, u64>,
+    would_be_stored: Vec<bool>,
     asks: Vec<Ask>,
     numbers: HashMap<u64, u32, foldhash::fast::FixedState>,
     /// For logs: how long each object was in its longest whole answer.
@@ -168,15 +196,34 @@ impl Reading {
             self.not_cacheable += 1;
             return Ok(());
         }
+        let reason = match (line.verdict, line.why) {
+            (Some("pass"), why) => Some(why.unwrap_or("pass")),
+            (Some("miss"), why) => why,
+            _ => None,
+        };
+        let would_be = reason.is_some_and(|reason| self.if_stored.iter().any(|looked_past| looked_past == reason));
+        if let Some(reason) = reason.filter(|_| !would_be) {
+            self.leave_out(reason);
+            return Ok(());
+        }
         let digest = digest(&[line.host.unwrap_or_default().as_bytes(), line.target.as_bytes()]);
         let bytes = line.bytes.unwrap_or(0);
         let object = self.take(digest, bytes, line.millis / 1_000)? as usize;
+        if !self.if_stored.is_empty() {
+            self.would_be_stored.push(would_be);
+        }
         if self.lengths.len() <= object {
             self.lengths.resize(object + 1, 0);
         }
         // A part shows at least how long the whole is.
         self.lengths[object] = self.lengths[object].max(u32::try_from(bytes).unwrap_or(u32::MAX));
         Ok(())
+    }
+
+    fn leave_out(&mut self, reason: &str) {
+        let is_room = self.not_stored.len() < REASONS_TOLD_MAX || self.not_stored.contains_key(reason);
+        let reason = if is_room { reason } else { "others" };
+        *self.not_stored.entry(reason.to_owned()).or_default() += 1;
     }
 
     /// The key may hold commas. The first line may be a heading.
@@ -231,6 +278,8 @@ impl Reading {
             asks: self.asks,
             objects: self.numbers.len() as u32,
             not_cacheable: self.not_cacheable,
+            not_stored: self.not_stored,
+            would_be_stored: self.would_be_stored,
             not_understood: self.not_understood,
         }
     }
@@ -245,7 +294,7 @@ mod tests {
     use super::*;
 
     fn asks(text: &[u8]) -> Vec<(u32, u32, u32)> {
-        let trace = read(text, None, None).expect("it is a trace");
+        let trace = read(text, &ReadAs::default()).expect("it is a trace");
         trace.asks.iter().map(|ask| (ask.object, ask.bytes, ask.at_s)).collect()
     }
 
@@ -266,17 +315,40 @@ mod tests {
         ]
         .concat();
         assert_eq!(asks(log.as_bytes()), [(0, 500, 0), (1, 7, 1), (0, 500, 1), (0, 500, 3), (0, 500, 4)]);
-        let trace = read(log.as_bytes(), None, Some(2)).unwrap();
+        let trace = read(log.as_bytes(), &ReadAs { first: Some(2), ..ReadAs::default() }).unwrap();
         assert_eq!((trace.asks.len(), trace.objects), (2, 2));
-        let trace = read(log.as_bytes(), None, None).unwrap();
+        let trace = read(log.as_bytes(), &ReadAs::default()).unwrap();
         assert_eq!((trace.not_cacheable, trace.not_understood, trace.footprint_bytes()), (2, 1, 507));
+    }
+
+    #[test]
+    fn what_larder_did_not_store_is_left_out_unless_it_is_asked_what_if_it_were() {
+        let line = |target: &str, end: &str| {
+            format!("192.0.2.1 - - [10/Oct/2000:13:55:36 +0000] \"GET {target} HTTP/1.1\" 200 10 \"-\" \"x\" {end}\n")
+        };
+        let log = [
+            line("/a", "miss 9 -"),
+            line("/a", "hit 9 -"),
+            line("/b", "pass 9 cookie"),
+            line("/b", "miss 9 cookie"),
+            line("/c", "pass 9 -"),
+        ]
+        .concat();
+        let trace = read(log.as_bytes(), &ReadAs::default()).unwrap();
+        assert_eq!((trace.asks.len(), trace.would_be_stored.len()), (2, 0));
+        assert_eq!(trace.not_stored, BTreeMap::from([("cookie".to_owned(), 2), ("pass".to_owned(), 1)]));
+        let if_stored = |reason: &str| ReadAs { if_stored: vec![reason.to_owned()], ..ReadAs::default() };
+        let trace = read(log.as_bytes(), &if_stored("cookie")).unwrap();
+        assert_eq!(trace.would_be_stored, [false, false, true, true]);
+        let why = read(log.as_bytes(), &if_stored("private")).unwrap_err();
+        assert!(why.contains("its reasons are: cookie, pass"), "{why}");
     }
 
     #[test]
     fn lines_of_csv_are_seconds_key_and_bytes() {
         let csv = b"time,key,size\n10,a,5\n11.5, b,c ,6\r\n?\n12,a,5\n";
         assert_eq!(asks(csv), [(0, 5, 0), (1, 6, 1), (0, 5, 2)]);
-        assert_eq!(read(&csv[..], None, None).unwrap().not_understood, 1, "a heading is none");
+        assert_eq!(read(&csv[..], &ReadAs::default()).unwrap().not_understood, 1, "a heading is none");
     }
 
     #[test]
@@ -286,7 +358,7 @@ mod tests {
         };
         let whole = [record(100, 7 << 40, 5), record(103, 1, 6), record(103, 7 << 40, 5)].concat();
         assert_eq!(asks(&whole), [(0, 5, 0), (1, 6, 3), (0, 5, 3)]);
-        let why = read(&whole[..50], None, None).unwrap_err();
+        let why = read(&whole[..50], &ReadAs::default()).unwrap_err();
         assert!(why.contains("within a record"), "{why}");
     }
 
@@ -298,11 +370,11 @@ mod tests {
             (b"\x28\xb5\x2f\xfd\x00", "zstd -dc"),
             (b"a\nb\n", "2 lines were not understood"),
         ] {
-            let why = read(text, None, None).unwrap_err();
+            let why = read(text, &ReadAs::default()).unwrap_err();
             assert!(why.contains(part), "{why}");
         }
         let long = [vec![b'x'; TRACE_LINE_BYTES_MAX as usize + 9], b"\n1,a,2\n".to_vec()].concat();
-        let trace = read(&long[..], Some(TraceFormat::Csv), None).unwrap();
+        let trace = read(&long[..], &ReadAs { format: Some(TraceFormat::Csv), ..ReadAs::default() }).unwrap();
         assert_eq!((trace.asks.len(), trace.not_understood), (1, 1));
     }
 }
