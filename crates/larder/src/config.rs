@@ -48,6 +48,7 @@ mod show;
 mod static_root;
 mod timeout_words;
 mod toml_mistakes;
+mod traces_section;
 mod unclosed;
 mod unknown_users;
 mod values;
@@ -185,6 +186,9 @@ fn read_top(mut top: Section<'_>) -> Plan {
     }
     if let Some(section) = top.section("log") {
         sections::log(section, &mut plan);
+    }
+    if let Some(section) = top.section("traces") {
+        traces_section::read(section, &mut plan.settings);
     }
     if let Some(section) = top.section("admin") {
         admin_section::read(section, &mut plan);

@@ -122,6 +122,7 @@ impl Default for Plan {
                 accepts_h2c: false,
                 http2_short_frames: false,
                 hsts: None,
+                traces: None,
             },
             workers: None,
             core_dumps: false,

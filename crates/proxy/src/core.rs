@@ -46,6 +46,7 @@ use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
 use crate::stored_blocks::StoredBlocks;
+use crate::traces::trace_ids::TraceDice;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::VclShelf;
@@ -177,6 +178,7 @@ pub(crate) struct Core {
     /// The date of this second as log text.
     pub(crate) dates: DateCache,
     pub(crate) clock: Cell<Clock>,
+    pub(crate) trace_dice: TraceDice,
     /// Room for what the words of a route make of a request.
     rewritten: IdleRoom,
     /// The name of the user who has sent the request that is being opened, where it is known that it is one.
@@ -219,6 +221,7 @@ impl Core {
             only_looks: false,
             dates: DateCache::default(),
             clock: Cell::new(Clock::read()),
+            trace_dice: TraceDice::default(),
             site: RefCell::new(site),
             rewritten: Cell::default(),
             user: RefCell::default(),

@@ -31,6 +31,7 @@ use crate::settings::ParentLogin;
 use crate::site::{Compression, Routed, Site};
 use crate::static_files::script_path::ScriptPath;
 use crate::stored_head;
+use crate::traces::exchange_trace::ExchangeTrace;
 use crate::upstream::carriage::Carriage;
 use crate::url_variations::VariationKey;
 
@@ -103,6 +104,8 @@ pub(crate) struct Fetch {
     policy: FetchPolicy,
     head: Rc<RequestHead>,
     client: Option<ClientIdentity>,
+    /// What it is a part of, with `[traces]`.
+    pub(crate) trace: Option<Rc<ExchangeTrace>>,
     body: RequestBody,
     expects_continue: bool,
     state: FetchState,

@@ -39,6 +39,7 @@
 //!     accepts_h2c: false,
 //!     http2_short_frames: false,
 //!     hsts: None,
+//!     traces: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
 //! let start = Start { settings, workers: 1, log: None, records: None, world, program: None, disk: None, memory: None };
@@ -204,6 +205,7 @@ mod tls_columns;
 mod tls_facts;
 mod tls_greeting;
 mod tls_socket;
+mod traces;
 mod transaction;
 mod transport_security;
 mod tunnel_flow;

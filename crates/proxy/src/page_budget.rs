@@ -4,6 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use crate::route_table::RouteAt;
+use crate::traces::exchange_trace::ExchangeTrace;
 
 /// Where a request stands among pages that include it.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub(crate) struct IncludingPage {
     pub(crate) route: Option<RouteAt>,
     /// Who its client is, where that has been found out.
     pub(crate) user: Option<Box<[u8]>>,
+    pub(crate) trace: Option<Rc<ExchangeTrace>>,
 }
 
 impl PlaceInPage {
@@ -72,7 +74,7 @@ mod tests {
     fn a_page_and_its_parts_share_one_budget() {
         let page = PlaceInPage::default();
         assert_eq!((page.level, page.mark()), (0, None));
-        let including = Rc::new(IncludingPage { route: None, user: None });
+        let including = Rc::new(IncludingPage { route: None, user: None, trace: None });
         let part = PlaceInPage::beneath(page.level, Rc::clone(page.budget()), including);
         assert_eq!(part.level, 1);
         assert!(page.budget().take_part(2) && part.budget().take_part(2));

@@ -91,7 +91,7 @@ impl PageParts {
             base: tx.head.request().path.to_vec(),
             level: tx.place_in_page.level,
             budget: Rc::clone(tx.place_in_page.budget()),
-            page: Rc::new(IncludingPage { route: tx.routed.route, user: tx.user.clone() }),
+            page: Rc::new(IncludingPage { route: tx.routed.route, user: tx.user.clone(), trace: tx.trace.clone() }),
             form,
             begin,
         }

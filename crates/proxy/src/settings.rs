@@ -49,6 +49,7 @@ pub use crate::route_rules::route_conditions::{FieldCondition, PathPattern};
 pub use crate::route_rules::target_rewrite::TargetRewrite;
 pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
+pub use crate::traces::trace_settings::TraceSettings;
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
 pub use rules::credentials::names as credential_names;
 pub use rules::{ContentCoding, Grant, GrantedLifetime};
@@ -97,6 +98,8 @@ pub struct Settings {
     pub http2_short_frames: bool,
     /// The value of Strict-Transport-Security (RFC 6797), in every answer over TLS of ours that does not have one already.
     pub hsts: Option<Arc<str>>,
+    /// The trace context of requests is read and handed on.
+    pub traces: Option<Arc<TraceSettings>>,
 }
 
 /// What programs and their users know as `Server` of answers that no backend made.

@@ -19,6 +19,7 @@ mod scripts_beneath_a_root;
 mod spellings_of_paths;
 mod streams_at_once;
 mod told_by_dictionaries;
+mod traces_handed_on;
 mod what_is_compressed;
 mod what_is_dropped;
 mod what_is_fresh;

@@ -34,6 +34,7 @@ use crate::site::{Routed, Site};
 use crate::static_files::open_file_table::KnownFile;
 use crate::static_files::script_path::ScriptPath;
 use crate::tls_facts::TlsFacts;
+use crate::traces::exchange_trace::ExchangeTrace;
 use crate::transaction::transaction_states::State;
 use crate::transaction::why_forwarded::Forwarded;
 
@@ -164,6 +165,8 @@ pub(crate) struct Transaction {
     pub(crate) user: Option<Box<[u8]>>,
     /// Where it came over TLS of ours.
     pub(crate) tls: Option<Arc<TlsFacts>>,
+    /// Its place in a trace, or that of the page that includes it, with `[traces]`.
+    pub(crate) trace: Option<Rc<ExchangeTrace>>,
     /// Absent for what we answer ourselves, files too.
     pub(crate) routed: Routed,
     /// Of a root, by whom the origin is to answer.

@@ -12,6 +12,7 @@ mod policy_keys;
 mod route_keys;
 mod route_word_keys;
 mod store_keys;
+mod trace_keys;
 
 use super::definition::{KeyDefinition, KeyGroup, SectionDefinition};
 use super::limits_section;
@@ -145,6 +146,15 @@ pub const SECTIONS: &[SectionDefinition] = &[
         )],
     ),
     section("log", false, "store_keys.rs", &[group("--- The access log. docs/access-log.md", store_keys::LOG)]),
+    section(
+        "traces",
+        false,
+        "trace_keys.rs",
+        &[group(
+            "--- Traces. docs/traces.md",
+            trace_keys::TRACES,
+        )],
+    ),
     section(
         "admin",
         false,

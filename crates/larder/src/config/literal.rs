@@ -29,6 +29,11 @@ pub fn number(number: impl TryInto<u64>) -> String {
     number.try_into().unwrap_or(u64::MAX).to_string()
 }
 
+/// A part of a whole, as a fraction.
+pub fn share(part: u64, whole: u64) -> String {
+    format!("{:?}", part as f64 / whole as f64)
+}
+
 pub fn switch(is_on: bool) -> String {
     is_on.to_string()
 }

@@ -23,6 +23,7 @@ use crate::limits::FETCH_BYTES;
 use crate::origin::Origin;
 use crate::site::{Routed, Site};
 use crate::static_files::script_path::ScriptPath;
+use crate::traces::exchange_trace::ExchangeTrace;
 use crate::transaction::synth::{MEMORY_SHORT, Synth};
 use crate::vcl_story::client_state::ClientState;
 
@@ -39,6 +40,8 @@ pub(crate) struct Requester<'a> {
     pub(crate) client: Option<ClientIdentity>,
     pub(crate) body: RequestBody,
     pub(crate) expects_continue: bool,
+    /// Of the exchange that it is for. `None`: of none that is known.
+    pub(crate) trace: Option<&'a Rc<ExchangeTrace>>,
     pub(crate) under: Under<'a>,
 }
 
@@ -59,8 +62,8 @@ impl<'a> Requester<'a> {
         head: &'a Rc<RequestHead>,
     ) -> Requester<'a> {
         let (body, expects_continue) = (RequestBody::None, false);
-        let under = Under::Builtin;
-        Requester { core, site, routed, script: None, head, client: None, body, expects_continue, under }
+        let (trace, under) = (None, Under::Builtin);
+        Requester { core, site, routed, script: None, head, client: None, body, expects_continue, trace, under }
     }
 }
 
@@ -96,6 +99,10 @@ impl Fetch {
     fn bare(requester: &Requester<'_>, purpose: Purpose) -> Fetch {
         let Requester { core, site, .. } = *requester;
         let now = Moment::now();
+        let trace = requester
+            .trace
+            .cloned()
+            .or_else(|| site.settings.traces.as_ref().map(|_| Rc::new(ExchangeTrace::untold(&core.trace_dice))));
         Fetch {
             core: Rc::clone(core),
             site: Arc::clone(site),
@@ -109,6 +116,7 @@ impl Fetch {
             policy: FetchPolicy::Builtin,
             head: Rc::clone(requester.head),
             client: requester.client,
+            trace,
             expects_continue: requester.expects_continue,
             state: FetchState::Prepare,
             target: None,

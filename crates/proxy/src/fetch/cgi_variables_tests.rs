@@ -73,6 +73,7 @@ fn told(asked: &str, settings: &FastCgiSettings, path_info: &str, change: impl F
         purpose: &Purpose::Pass,
         is_program_s: false,
         client: Some(client),
+        trace: None,
         parent: None,
         host: None,
         accept_encoding: None,

@@ -20,6 +20,7 @@ use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
 use crate::fetch::{Fetch, OriginReply, builtin_esi, builtin_steps, program_answer, program_steps, slice_manifest};
 use crate::settings::EsiPages;
+use crate::traces::exchange_trace::TraceForOrigin;
 use crate::vcl_story::backend_task::BackendTask;
 
 /// Who decides.
@@ -65,6 +66,7 @@ impl Fetch {
             purpose: &self.purpose,
             is_program_s: matches!(self.policy, FetchPolicy::Program(_)),
             client: self.client,
+            trace: self.trace_for_origin(),
             parent: self.parent.map(|_| self.parent_login()),
             host: self.host_to_send(),
             accept_encoding: self.codings_asked(),
@@ -76,6 +78,12 @@ impl Fetch {
             expects_continue: self.expects_continue,
             rules: self.site.rules_of(self.routed),
         }
+    }
+
+    /// What the origin is told of the trace. Destinations of a forward proxy, which do not know us, are told what the client says.
+    fn trace_for_origin(&self) -> Option<TraceForOrigin<'_>> {
+        let trace = self.trace.as_deref().filter(|_| !self.is_forwarded())?;
+        Some(TraceForOrigin { of: trace, span: trace.span })
     }
 
     /// The Host of the request where the client's does not go on: the origin's own name stands in for one that nobody said, for HTTP/1.1 may

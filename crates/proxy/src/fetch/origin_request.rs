@@ -17,6 +17,8 @@ use crate::records::request_records;
 use crate::route_rules::RouteRules;
 use crate::route_rules::auth_request::{ORIGINAL_METHOD, ORIGINAL_URI};
 use crate::settings::ParentLogin;
+use crate::traces::exchange_trace::TraceForOrigin;
+use crate::traces::trace_parent::{TRACEPARENT, TRACESTATE};
 use crate::upstream::http2_exchange::StreamRequest;
 use crate::websocket_proof;
 
@@ -30,6 +32,8 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) is_program_s: bool,
     /// `None`: something stale is refreshed in the background.
     pub(crate) client: Option<ClientIdentity>,
+    /// Its place in a trace, in place of what its client or the program says.
+    pub(crate) trace: Option<TraceForOrigin<'a>>,
     /// A proxy is asked and not the origin itself, and maybe wants name and password.
     pub(crate) parent: Option<Option<&'a ParentLogin>>,
     /// The Host that the origin is configured to be asked with.
@@ -178,7 +182,7 @@ impl OriginRequest<'_> {
         let asks_codings = self.accept_encoding.filter(|_| for_many);
         let hop_by_hop = HopByHop::of(request.fields);
         for field in request.fields.iter() {
-            if hop_by_hop.drops(&field) || is_ours_to_write(field.name) {
+            if hop_by_hop.drops(&field) || is_ours_to_write(field.name) || self.is_told_of_trace(&field) {
                 continue;
             }
             let is_route_s = || self.rules.is_some_and(|rules| rules.puts(&field));
@@ -205,6 +209,21 @@ impl OriginRequest<'_> {
         if let Some(codings) = asks_codings {
             out.field(b"Accept-Encoding", codings.as_bytes());
         }
+        self.write_trace(out);
+    }
+
+    /// Does the field say what is said by us?
+    fn is_told_of_trace(&self, field: &Field<'_>) -> bool {
+        let is_one_of = || [TRACEPARENT, TRACESTATE].iter().any(|name| field.name_text.eq_ignore_ascii_case(name));
+        field.name == FieldName::Other && self.trace.is_some() && is_one_of()
+    }
+
+    fn write_trace(&self, out: &mut impl HeadSink) {
+        let Some(trace) = &self.trace else { return };
+        out.field(TRACEPARENT, trace.traceparent().as_ref());
+        if let Some(state) = trace.tracestate() {
+            out.field(TRACESTATE, state);
+        }
     }
 
     /// Is an address, which a trusted proxy hands on, another one than it names in X-Forwarded-For or Forwarded? Then it is what came to the proxy,
@@ -230,10 +249,11 @@ impl OriginRequest<'_> {
                 FieldName::ContentLength | FieldName::TransferEncoding | FieldName::Expect | FieldName::Via
             );
             // Of what is piped the program alone says what its connection is.
-            if !is_ours && (self.is_raw() || !hop_by_hop.drops(&field)) {
+            if !is_ours && !self.is_told_of_trace(&field) && (self.is_raw() || !hop_by_hop.drops(&field)) {
                 out.field(field.name_text, field.value);
             }
         }
+        self.write_trace(out);
     }
 
     /// Who asked, through whom. An untrusted peer's own claims are replaced, and the destinations of a forward proxy, which do

@@ -55,6 +55,7 @@ fn with_request<T>(
         purpose,
         is_program_s: false,
         client: Some(ClientIdentity::of_peer(Peer::of(([192, 0, 2, 1], 4_321).into()))),
+        trace: None,
         parent: None,
         host: None,
         accept_encoding: None,

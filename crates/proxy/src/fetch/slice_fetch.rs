@@ -25,6 +25,7 @@ use crate::fetch::fill::{Course, pour};
 use crate::fetch::purpose::Purpose;
 use crate::fetch::{Fetch, OriginReply, failed};
 use crate::site::{Routed, Site};
+use crate::traces::exchange_trace::ExchangeTrace;
 use crate::vcl_story::backend_task::MadeFor;
 
 /// The token of a slice that is of another representation than the manifest.
@@ -43,6 +44,7 @@ pub(crate) struct SliceSource {
     head: Rc<RequestHead>,
     /// Absent for who refreshes in the background.
     client: Option<ClientIdentity>,
+    trace: Option<Rc<ExchangeTrace>>,
     /// `None`: by the built-in policy.
     program: Option<Rc<SliceProgram>>,
     manifest: Arc<Object>,
@@ -70,13 +72,13 @@ impl SliceSource {
     /// For the fetch that brought the manifest. `None` for what does not lie in slices.
     pub(crate) fn of_fetch(fetch: &Fetch, manifest: &Arc<Object>) -> Option<SliceSource> {
         let (site, asked) = ((&fetch.core, &fetch.site), (fetch.routed, &fetch.head));
-        SliceSource::new(site, asked, (fetch.client, fetch.slice_program()), manifest)
+        SliceSource::new(site, asked, (fetch.client, fetch.trace.clone(), fetch.slice_program()), manifest)
     }
 
     pub(crate) fn new(
         (core, site): (&Rc<Core>, &Arc<Site>),
         (routed, head): (Routed, &Rc<RequestHead>),
-        (client, program): (Option<ClientIdentity>, Option<Rc<SliceProgram>>),
+        (client, trace, program): (Option<ClientIdentity>, Option<Rc<ExchangeTrace>>, Option<Rc<SliceProgram>>),
         manifest: &Arc<Object>,
     ) -> Option<SliceSource> {
         Some(SliceSource {
@@ -87,6 +89,7 @@ impl SliceSource {
             // A program says itself what is asked with which credentials.
             head: if program.is_some() { Rc::clone(head) } else { asking(head, manifest) },
             client,
+            trace,
             program,
             manifest: Arc::clone(manifest),
         })
@@ -133,7 +136,7 @@ impl SliceSource {
     fn requester(&self) -> Requester<'_> {
         let under = self.program.as_deref().map_or(Under::Builtin, Under::ProgramOfSlices);
         let requester = Requester::in_background((&self.core, &self.site), self.routed, &self.head);
-        Requester { client: self.client, under, ..requester }
+        Requester { client: self.client, trace: self.trace.as_ref(), under, ..requester }
     }
 
     fn changed(&self, reply: &OriginReply) -> Failure {

@@ -123,6 +123,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         accepts_h2c: false,
         http2_short_frames: false,
         hsts: None,
+        traces: None,
     }
 }
 

@@ -295,7 +295,7 @@ async fn ask(
 
 /// Begun at once; it borrows nothing of the transaction, which waits for it.
 fn put_question(tx: &Transaction, service: &AuthRequest) -> impl Future<Output = Result<Box<Answered>, Synth>> + use<> {
-    let (core, site, client) = (Rc::clone(&tx.core), Arc::clone(&tx.site), tx.client);
+    let (core, site, client, trace) = (Rc::clone(&tx.core), Arc::clone(&tx.site), tx.client, tx.trace.clone());
     let came = tx.as_it_came().request();
     // A program reads that itself; the service is told.
     let scheme = forwarded::client_scheme(came.scheme, client.peer_is_trusted, came.fields);
@@ -303,7 +303,8 @@ fn put_question(tx: &Transaction, service: &AuthRequest) -> impl Future<Output =
     let routed = Routed { route: None, backend: Some(Backend::Origin(service.origin)), is_bypass: true };
     let timeout = service.timeout;
     async move {
-        let requester = Requester { client: Some(client), ..Requester::in_background((&core, &site), routed, &head) };
+        let requester = Requester::in_background((&core, &site), routed, &head);
+        let requester = Requester { client: Some(client), trace: trace.as_ref(), ..requester };
         question::ask(&requester, timeout).await
     }
 }

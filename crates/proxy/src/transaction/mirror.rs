@@ -18,6 +18,7 @@ use crate::fetch::mirrored;
 use crate::policy::Policy;
 use crate::settings::MirrorSettings;
 use crate::site::{Backend, Routed, Site};
+use crate::traces::exchange_trace::ExchangeTrace;
 use crate::transaction::Transaction;
 
 /// Begins to copy a request that is about to go to its origin. A body is copied while it is sent there, into what is returned.
@@ -68,10 +69,11 @@ struct Copied {
     site: Arc<Site>,
     head: Rc<RequestHead>,
     client: ClientIdentity,
+    trace: Option<Rc<ExchangeTrace>>,
 }
 
 fn request_of(tx: &Transaction) -> Copied {
-    Copied { site: Arc::clone(&tx.site), head: Rc::clone(&tx.head), client: tx.client }
+    Copied { site: Arc::clone(&tx.site), head: Rc::clone(&tx.head), client: tx.client, trace: tx.trace.clone() }
 }
 
 async fn send(place: Place, request: Copied, routed: Routed, body: Option<oneshot::Receiver<Bytes>>) {
@@ -86,7 +88,7 @@ async fn send(place: Place, request: Copied, routed: Routed, body: Option<onesho
     };
     core.counters.mirrored.add(1);
     let requester = Requester::in_background((&core, &request.site), routed, &request.head);
-    let requester = Requester { client: Some(request.client), ..requester };
+    let requester = Requester { client: Some(request.client), trace: request.trace.as_ref(), ..requester };
     if !mirrored::send(&requester, body, request.site.settings.limits.mirror_timeout).await {
         core.counters.mirrors_failed.add(1);
     }

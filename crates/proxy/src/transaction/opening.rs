@@ -19,6 +19,7 @@ use crate::policy::{self, Policy};
 use crate::receive::Received;
 use crate::settings::EsiPages;
 use crate::site::{Routed, Site};
+use crate::traces::exchange_trace::ExchangeTrace;
 use crate::transaction::transaction_states::State;
 use crate::transaction::{ActiveRequest, Outcome, Step, Transaction};
 use crate::vcl_story::client_state::ClientState;
@@ -87,6 +88,8 @@ impl ParsedRequest<'_> {
 
     fn transaction(&self, core: &Rc<Core>, site: Arc<Site>, begun: Begun) -> Box<Transaction> {
         let Begun { policy, head, came, routed, key, directives, outcome, state } = begun;
+        let whose = (self.received.request.fields, self.client.peer_is_trusted);
+        let trace = site.settings.traces.as_ref().map(|traces| ExchangeTrace::begin(traces, &core.trace_dice, whose));
         Box::new(Transaction {
             core: Rc::clone(core),
             policy,
@@ -101,6 +104,7 @@ impl ParsedRequest<'_> {
             client: self.client,
             user: self.client.is_user.then(|| core.user().as_slice().into()),
             tls: self.tls.clone(),
+            trace: trace.map(Rc::new),
             routed,
             script: None,
             key,
@@ -133,6 +137,7 @@ impl Transaction {
         client: ClientIdentity,
         place_in_page: PlaceInPage,
     ) -> Box<Transaction> {
+        let trace = place_in_page.page().and_then(|page| page.trace.clone());
         Box::new(Transaction {
             core: Rc::clone(core),
             site: Arc::clone(site),
@@ -148,6 +153,7 @@ impl Transaction {
             client,
             user: None,
             tls: None,
+            trace,
             routed: Routed::default(),
             script: None,
             key: None,

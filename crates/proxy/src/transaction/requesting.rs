@@ -22,6 +22,7 @@ impl<'a> Requester<'a> {
             expects_continue: tx.expects_continue,
             client: Some(tx.client),
             script: tx.script.as_ref(),
+            trace: tx.trace.as_ref(),
             under: tx.policy.program().map_or(Under::Builtin, Under::Program),
             ..Requester::in_background((&tx.core, &tx.site), tx.routed, &tx.head)
         }
@@ -53,6 +54,7 @@ impl SliceSource {
         let of = BereqOf::of(false, &tx.site);
         let program =
             tx.policy.program().map(|state| SliceProgram::new(MadeFor::of(state), (&asked, original_of(tx)), of));
-        SliceSource::new((&tx.core, &tx.site), (tx.routed, &tx.head), (Some(tx.client), program), manifest)
+        let whose = (Some(tx.client), tx.trace.clone(), program);
+        SliceSource::new((&tx.core, &tx.site), (tx.routed, &tx.head), whose, manifest)
     }
 }
