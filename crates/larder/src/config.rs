@@ -188,7 +188,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
         sections::log(section, &mut plan);
     }
     if let Some(section) = top.section("traces") {
-        traces_section::read(section, &mut plan.settings);
+        traces_section::read(section, &mut plan);
     }
     if let Some(section) = top.section("admin") {
         admin_section::read(section, &mut plan);

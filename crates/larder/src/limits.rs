@@ -41,6 +41,13 @@ pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
 pub const SAID_AGAIN_S: u64 = 86_400;
 /// So long before its end, at most, a certificate is spoken of.
 pub const EXPIRY_WARNING_S: u64 = 14 * 86_400;
+/// What a collector of traces has to take a batch, how often it is asked to, and what is waited for at most in between.
+pub const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(10);
+pub const COLLECTOR_TRIES_MAX: u32 = 4;
+pub const COLLECTOR_WAIT_MAX: Duration = Duration::from_secs(30);
+pub const COLLECTOR_ANSWER_BYTES_MAX: usize = 64 << 10;
+/// What it has at the end.
+pub const COLLECTOR_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Name and password for a parent proxy.
 pub const LOGIN_FILE_BYTES_MAX: u64 = 1 << 10;
 /// Mistakes of one file that are shown.

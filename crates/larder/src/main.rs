@@ -51,6 +51,8 @@ mod signals;
 mod terminal_screen;
 mod tls_files;
 mod tls_flags;
+mod trace_collector;
+mod trace_export;
 mod varnish_front;
 mod varnish_parameters;
 mod vcl_command;

@@ -19,6 +19,7 @@ use crate::authority_files;
 use crate::limits;
 use crate::quantities::show_size;
 use crate::tls_files::TlsFiles;
+use crate::trace_collector::TraceCollector;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -46,6 +47,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// The files of listeners that speak TLS.
     pub tls_files: Vec<(ListenAddress, TlsFiles)>,
+    /// Where spans of traces go.
+    pub trace_collector: Option<TraceCollector>,
     /// The certificates that are ordered from an authority.
     pub acme: Option<AcmePlan>,
     /// Parameters that were set and that only a VCL reads.
@@ -143,6 +146,7 @@ impl Default for Plan {
             asks_for_connections: false,
             warnings: Vec::new(),
             tls_files: Vec::new(),
+            trace_collector: None,
             acme: None,
             of_programs: Vec::new(),
         }

@@ -32,6 +32,7 @@ use crate::process_memory::Process;
 use crate::quantities::show_size;
 use crate::say::say;
 use crate::tls_files::WatchedTls;
+use crate::trace_export::TraceExporter;
 use crate::vcl_loading::{self, Beside, Ready};
 use crate::vcl_world::Machine;
 
@@ -50,6 +51,8 @@ pub struct Running {
     expiry: ExpiryWatch,
     /// Who orders certificates, once there were any to order.
     acme: Option<AcmeService>,
+    /// Who sends spans to a collector, once there was one to send them to.
+    traces: Option<TraceExporter>,
     /// Who keeps the dashboard's history, where there is an admin address.
     history: Option<HistorySampler>,
     _admin_path: SocketPath,
@@ -134,11 +137,25 @@ impl Running {
             watched_tls,
             expiry: ExpiryWatch::default(),
             acme: None,
+            traces: None,
             history,
             _admin_path: admin_path,
         };
         running.order_certificates()?;
+        running.export_traces()?;
         Ok(running)
+    }
+
+    /// Has spans sent to where the plan wants them.
+    fn export_traces(&mut self) -> Result<(), String> {
+        if self.traces.is_none() && self.plan.trace_collector.is_some() {
+            let started = TraceExporter::start(self.proxy.span_queue());
+            self.traces = Some(started.map_err(|e| format!("cannot start the thread that exports traces: {e}"))?);
+        }
+        if let Some(traces) = &self.traces {
+            traces.take_over(self.plan.trace_collector.clone());
+        }
+        Ok(())
     }
 
     /// Has those ordered that the plan wants to be. The listeners are there, so an authority is answered.
@@ -206,7 +223,8 @@ impl Running {
         self.watched_tls = watched(&plan);
         self.plan = plan;
         self.admin.history.annotate(AnnotationKind::Reload, "configuration");
-        self.order_certificates()
+        self.order_certificates()?;
+        self.export_traces()
     }
 
     pub fn watches_certificates(&self) -> bool {
@@ -297,6 +315,9 @@ impl Running {
     pub fn finish(&self) {
         edge_report::leave(&self.proxy, self.admin.started);
         self.history.iter().for_each(HistorySampler::finish);
+        if let Some(traces) = &self.traces {
+            traces.finish(limits::COLLECTOR_FLUSH_TIMEOUT);
+        }
         if let Some(log) = &self.log {
             log.finish(limits::LOG_FLUSH_TIMEOUT);
         }

@@ -226,6 +226,8 @@ mod tls_site;
 mod tls_stapling;
 #[path = "program/told_origin.rs"]
 mod told_origin;
+#[path = "program/traces_exported.rs"]
+mod traces_exported;
 #[path = "program/unit_file.rs"]
 mod unit_file;
 #[path = "program/vcl_operations.rs"]

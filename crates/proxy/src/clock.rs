@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 static ADVANCED_MS: AtomicU64 = AtomicU64::new(0);
 
 /// A moment, with the precision that latencies need.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Nanoseconds since boot, without what tests added.
     pub nanos: u64,

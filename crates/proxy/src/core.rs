@@ -46,6 +46,8 @@ use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
 use crate::stored_blocks::StoredBlocks;
+use crate::traces::span_outbox::SpanOutbox;
+use crate::traces::span_queue::SpanQueue;
 use crate::traces::trace_ids::TraceDice;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
@@ -71,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) loads: Vec<AtomicUsize>,
     pub(crate) log: Option<Arc<dyn LogSink>>,
     pub(crate) event_readers: Arc<EventReaders>,
+    pub(crate) span_queue: Arc<SpanQueue>,
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
     pub(crate) client_permits: Arc<ClientPermits>,
@@ -118,6 +121,7 @@ impl Shared {
             // Before anything is stored that a ban might meet.
             self.cache.watch_for_bans();
         }
+        self.event_readers.set_makes_spans(site.makes_spans());
         self.coding_threads.set_limits(&site.settings.limits);
         self.coders.set_limit(site.settings.limits.coding_memory_bytes_max);
         self.cache.set_dictionary_bounds(site.settings.dictionary_bounds());
@@ -169,6 +173,7 @@ pub(crate) struct Core {
     pub(crate) syslogged: Cell<SyslogAllowance>,
     log: RefCell<LogBuffer>,
     events: RefCell<EventOutbox>,
+    trace_spans: RefCell<SpanOutbox>,
     /// Somebody wants records of what happens.
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     /// Somebody looks at everything that programs do: a dry run.
@@ -216,6 +221,7 @@ impl Core {
             syslogged: Cell::default(),
             log: RefCell::new(LogBuffer::default()),
             events: RefCell::default(),
+            trace_spans: RefCell::default(),
             records: shared.records.clone(),
             watch: None,
             only_looks: false,
@@ -265,6 +271,11 @@ impl Core {
         }
     }
 
+    /// Spans that `write` makes of one; it returns how many.
+    pub(crate) fn tell_spans(&self, write: impl FnOnce(&mut Vec<u8>) -> u64) {
+        self.trace_spans.borrow_mut().append((&self.shared.span_queue, self.index), &self.counters, write);
+    }
+
     /// Notes the user who has sent the request that is being opened.
     pub(crate) fn note_user(&self, name: &[u8]) {
         let mut user = self.user.borrow_mut();
@@ -277,9 +288,10 @@ impl Core {
         self.user.borrow()
     }
 
-    /// Hands over what has gathered of the access log, and for those who read along.
+    /// Hands over what has gathered of the access log, for those who read along, and of spans.
     pub(crate) fn flush_log(&self) {
         self.events.borrow_mut().flush(&self.shared.event_readers, &self.counters);
+        self.trace_spans.borrow_mut().flush((&self.shared.span_queue, self.index), &self.counters);
         self.log.borrow_mut().flush(self.shared.log.as_deref(), &self.counters);
     }
 

@@ -199,6 +199,12 @@ counters! {
     event_readers: Gauge, "Those who read along which exchanges are over (`larder log`)";
     events_told: Total, "Exchanges that those who read along were told of, once for each of them";
     events_lost: Total, "Exchanges that they wanted to be told of and were not: more than they take, or asked for in a second";
+    spans_made: Total, "Spans of traces that were put into the queue of their core ([traces] endpoint)";
+    spans_lost: Total, "Spans of traces that were lost because the queue of their core was full";
+    spans_sent: Total, "Spans of traces that the collector has taken";
+    spans_failed: Total, "Spans of traces that the collector refused, or that were in a request that was given up";
+    span_batches_sent: Total, "Requests with spans that the collector has taken";
+    span_batches_failed: Total, "Requests with spans that were given up: it was not reached, failed or refused them";
 }
 
 impl CoreCounters {

@@ -106,6 +106,8 @@ pub(crate) struct Fetch {
     client: Option<ClientIdentity>,
     /// What it is a part of, with `[traces]`.
     pub(crate) trace: Option<Rc<ExchangeTrace>>,
+    /// Each try is a span of the exchange that it is for.
+    tells_tries: bool,
     body: RequestBody,
     expects_continue: bool,
     state: FetchState,

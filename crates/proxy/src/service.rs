@@ -21,6 +21,7 @@ use crate::counters::CoreCounters;
 use crate::disks;
 use crate::dry_runner::mocked_origins::Stage;
 use crate::edges::{Edge, EdgeCounts};
+use crate::events::event_readers::EventReaders;
 use crate::events::{EventQuery, EventReader, TooManyReaders};
 use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
@@ -43,6 +44,7 @@ use crate::route_rules::rate_table::RateTable;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::stderr_line::complain;
+use crate::traces::span_queue::SpanQueue;
 use crate::transaction::transaction_states::TRANSACTION_EDGES;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
@@ -227,6 +229,11 @@ impl Proxy {
         self.shared.event_readers.add(query, of_a_core)
     }
 
+    /// Where spans of traces wait for who exports them.
+    pub fn span_queue(&self) -> Arc<SpanQueue> {
+        Arc::clone(&self.shared.span_queue)
+    }
+
     /// What certificate authorities are answered over HTTP.
     pub fn http_challenges(&self) -> Arc<HttpChallenges> {
         Arc::clone(&self.shared.http_challenges)
@@ -389,6 +396,8 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         site.program = Some(shelf.put(&mut shelf.changes(), ready).map_err(StartError::Vcl)?);
     }
     let site = Arc::new(site);
+    let event_readers = Arc::new(EventReaders::default());
+    event_readers.set_makes_spans(site.makes_spans());
     if let Some(vcl) = &site.program {
         vcl.note_site(&site);
         cache.watch_for_bans();
@@ -405,7 +414,8 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
         loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
         log,
-        event_readers: Arc::default(),
+        event_readers,
+        span_queue: Arc::new(SpanQueue::new(workers)),
         records,
         draining: AtomicBool::new(false),
         client_permits: Arc::default(),

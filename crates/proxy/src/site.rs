@@ -84,6 +84,11 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// Are spans made of exchanges that are over?
+    pub(crate) fn makes_spans(&self) -> bool {
+        self.settings.traces.as_ref().is_some_and(|traces| traces.exports)
+    }
+
     pub(crate) fn new(settings: Settings, instance: &str, previous: Option<&Site>) -> Site {
         let origins = Origins::new(&settings, previous.map(|site| &*site.origins));
         let former = previous.map(|site| &*site.forward);

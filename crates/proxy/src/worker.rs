@@ -126,6 +126,7 @@ async fn tick(core: Rc<Core>) {
         core.bound_stalled();
         if core.index == 0 {
             gauges.event_readers.set(core.shared.event_readers.count());
+            note_exports(&core);
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.note_time(core.now());
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
@@ -137,6 +138,15 @@ async fn tick(core: Rc<Core>) {
         sweep_origins(&core);
         core.memcached_lanes.borrow_mut().sweep(core.now().mono_ms);
     }
+}
+
+/// What became of spans is known to who exports them, and shown with what cores count.
+fn note_exports(core: &Core) {
+    let (counters, exported) = (&core.counters, core.shared.span_queue.counts());
+    counters.spans_sent.set(exported.spans_sent);
+    counters.spans_failed.set(exported.spans_failed);
+    counters.span_batches_sent.set(exported.batches_sent);
+    counters.span_batches_failed.set(exported.batches_failed);
 }
 
 /// Those of the configuration, and the backends of every loaded program.

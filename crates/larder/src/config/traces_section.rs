@@ -1,21 +1,74 @@
-//! `[traces]`: trace context that is handed on, and which exchanges are told of.
+//! `[traces]`: trace context that is handed on, which exchanges are told of, and where that goes.
 
 use std::sync::Arc;
 
-use proxy::settings::{Settings, TraceSettings};
+use http::{HeaderName, HeaderValue, Uri};
+use proxy::settings::TraceSettings;
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, switch, wrong_type};
+use super::section::{Node, Section, duration, parsed, switch, text, wrong_type};
+use crate::plan::Plan;
+use crate::trace_collector::TraceCollector;
 
-pub fn read(mut section: Section<'_>, settings: &mut Settings) {
+/// Behind the address of a collector (OTLP 1, "OTLP/HTTP Request").
+const TRACES_PATH: &str = "/v1/traces";
+const ENDPOINT_FORM: &str = "http://HOST:PORT; a collector beside larder speaks TLS with who is further away";
+
+pub fn read(mut section: Section<'_>, plan: &mut Plan) {
     let mut traces = TraceSettings::default();
     if let Some(millionths) = section.read("sample", sample) {
         traces.sample_millionths = millionths;
     }
+    let slow = section.read("slow", duration);
+    traces.slow_micros = slow.map(|slow| slow.as_micros().try_into().unwrap_or(u64::MAX));
+    if let Some(errors) = section.read("errors", switch) {
+        traces.errors = errors;
+    }
+    let url = section.read("endpoint", |node| parsed(node, "address of a collector", ENDPOINT_FORM, endpoint));
+    let service_name = section.read("service_name", |node| text(node).map(str::to_owned));
+    let headers = headers(&mut section);
     let propagates = section.read("propagate", switch).unwrap_or(false);
-    settings.traces = propagates.then(|| Arc::new(traces));
+    plan.trace_collector = url.map(|url| {
+        let service_name = service_name.unwrap_or_else(|| plan.settings.server_name.clone());
+        TraceCollector { url, headers, service_name }
+    });
+    traces.exports = plan.trace_collector.is_some();
+    plan.settings.traces = (propagates || traces.exports).then(|| Arc::new(traces));
     section.end();
+}
+
+/// What is said in front of the path.
+fn endpoint(written: &str) -> Option<Uri> {
+    let base = written.trim_end_matches('/');
+    let whole = if base.ends_with(TRACES_PATH) { base.to_owned() } else { format!("{base}{TRACES_PATH}") };
+    let url: Uri = whole.parse().ok()?;
+    let is_plain = url.scheme_str() == Some("http") && url.query().is_none();
+    let authority = url.authority()?;
+    (is_plain && !authority.host().is_empty() && !authority.as_str().contains('@')).then_some(url)
+}
+
+/// Names and values.
+fn headers(section: &mut Section<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    let Some(table) = section.section("headers") else { return Vec::new() };
+    let read = |(name, span, node): (&str, _, Node<'_>)| {
+        let complaint = |what: String| Complaint::new(span, what, "it cannot be sent");
+        let value = text(node).and_then(|value| {
+            let mut value = HeaderValue::from_str(value)
+                .map_err(|_| Complaint::new(node.span(), "this is no value of a header", "it cannot be sent"))?;
+            value.set_sensitive(true);
+            Ok(value)
+        });
+        let name = name.parse::<HeaderName>().map_err(|_| complaint(format!("`{name}` is no name of a header")));
+        match (name, value) {
+            (Ok(name), Ok(value)) => Some((name, value)),
+            (Err(wrong), _) | (_, Err(wrong)) => {
+                table.complaints().add(wrong);
+                None
+            }
+        }
+    };
+    table.entries().filter_map(read).collect()
 }
 
 /// A part of one, in millionths, or nothing.
@@ -34,10 +87,14 @@ fn sample(node: Node<'_>) -> Result<u64, Complaint> {
 #[cfg(test)]
 mod tests {
     use super::super::read as read_config;
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        read_config(text).unwrap_or_else(|wrong| panic!("{wrong:?}"))
+    }
 
     fn sample(text: &str) -> Option<u64> {
-        let plan = read_config(text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
-        plan.settings.traces.map(|traces| traces.sample_millionths)
+        plan(text).settings.traces.map(|traces| traces.sample_millionths)
     }
 
     #[test]
@@ -46,6 +103,40 @@ mod tests {
         assert_eq!(sample("[traces]\npropagate = true\n"), Some(10_000));
         for (share, expect) in [("1", 1_000_000), ("0", 0), ("0.5", 500_000), ("1e-9", 0)] {
             assert_eq!(sample(&format!("[traces]\npropagate = true\nsample = {share}\n")), Some(expect), "{share}");
+        }
+    }
+
+    #[test]
+    fn spans_go_where_the_endpoint_is() {
+        let plan = plan(
+            "server_name = \"edge\"\n[traces]\nendpoint = \"http://127.0.0.1:4318\"\nslow = \"250ms\"\nerrors = false\n\
+             headers = { Authorization = \"Bearer x\" }\n",
+        );
+        let expect =
+            TraceSettings { exports: true, slow_micros: Some(250_000), errors: false, ..TraceSettings::default() };
+        assert_eq!(plan.settings.traces.as_deref(), Some(&expect));
+        let collector = plan.trace_collector.unwrap();
+        assert_eq!(
+            (collector.url.to_string().as_str(), collector.service_name.as_str()),
+            ("http://127.0.0.1:4318/v1/traces", "edge")
+        );
+        assert_eq!(collector.headers.len(), 1);
+        assert!(!format!("{collector:?}").contains("Bearer"), "it is nobody's business");
+    }
+
+    #[test]
+    fn an_endpoint_may_have_a_path() {
+        for (written, expect) in [
+            ("http://a:4318/", "http://a:4318/v1/traces"),
+            ("http://a/otlp", "http://a/otlp/v1/traces"),
+            ("http://a/v1/traces", "http://a/v1/traces"),
+            ("http://[::1]:4318", "http://[::1]:4318/v1/traces"),
+        ] {
+            assert_eq!(endpoint(written).map(|url| url.to_string()).as_deref(), Some(expect));
+        }
+        for wrong in ["", "a:4318", "https://a", "http://", "http://u:p@a", "http://a?b", "grpc://a:4317", "http://a b"]
+        {
+            assert_eq!(endpoint(wrong), None, "{wrong}");
         }
     }
 
@@ -60,5 +151,8 @@ mod tests {
         check("sample = -0.1", "the share is out of range");
         check("sample = nan", "the share is out of range");
         check("sample = \"1%\"", "expected a share, such as 0.01, found a string");
+        check("endpoint = \"https://a\"", "`https://a` is no address of a collector");
+        check("headers = { \"a b\" = \"x\" }", "`a b` is no name of a header");
+        check("headers = { a = \"x\\ny\" }", "this is no value of a header");
     }
 }

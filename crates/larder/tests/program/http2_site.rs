@@ -22,22 +22,27 @@ pub struct Site {
 impl Site {
     /// With one worker, so that what shares a connection is known. `lines`: more of `[origin.site]`; `others`: more sections.
     pub fn start(url: &str, lines: &str, others: &str) -> Site {
-        Site::configured(url, lines, "", others)
+        Site::configured(url, ("", lines), "", others)
     }
 
     /// `admin`: more of `[admin]`.
     pub fn start_with_admin(url: &str, admin: &str, others: &str) -> Site {
-        Site::configured(url, "", admin, others)
+        Site::configured(url, ("", ""), admin, others)
     }
 
-    fn configured(url: &str, lines: &str, admin: &str, others: &str) -> Site {
+    /// `top`: keys above all sections.
+    pub fn start_beneath(url: &str, top: &str, others: &str) -> Site {
+        Site::configured(url, (top, ""), "", others)
+    }
+
+    fn configured(url: &str, (top, lines): (&str, &str), admin: &str, others: &str) -> Site {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = format!("http2-origin-{}-{number}", std::process::id());
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
         std::fs::create_dir_all(&directory).unwrap();
         let (config, ports) = (directory.join("larder.toml"), directory.join("ports"));
         let text = format!(
-            "[[listen]]\naddress = \"127.0.0.1:0\"\n[origin.site]\nurls = [\"{url}\"]\n{lines}\n\
+            "{top}[[listen]]\naddress = \"127.0.0.1:0\"\n[origin.site]\nurls = [\"{url}\"]\n{lines}\n\
              [admin]\naddress = \"127.0.0.1:0\"\ndetails_to = [\"127.0.0.1\"]\n{admin}\n[resolver]\nhosts = {{ \"origin.test\" = \"127.0.0.1\" }}\n{others}\n"
         );
         std::fs::write(&config, text).unwrap();

@@ -17,8 +17,9 @@ use crate::limits::{EVENT_READERS_MAX, EVENTS_WAITING_BYTES_MAX};
 /// All who read along.
 #[derive(Debug, Default)]
 pub(crate) struct EventReaders {
-    /// There is one. Looked at by every exchange.
+    /// There is one, or spans are made of what is over. Looked at by every exchange.
     any: AtomicBool,
+    makes_spans: AtomicBool,
     list: ArcSwap<Vec<Arc<Inbox>>>,
     changes: Mutex<()>,
 }
@@ -67,6 +68,13 @@ impl EventReaders {
         self.any.load(Ordering::Relaxed)
     }
 
+    /// Spans are made of exchanges, or no more.
+    pub(crate) fn set_makes_spans(&self, makes_spans: bool) {
+        let _changes = self.changes.lock();
+        self.makes_spans.store(makes_spans, Ordering::Relaxed);
+        self.any.store(makes_spans || self.count() > 0, Ordering::Relaxed);
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.list.load().len() as u64
     }
@@ -99,7 +107,7 @@ impl EventReaders {
     }
 
     fn set(&self, list: Vec<Arc<Inbox>>) {
-        let any = !list.is_empty();
+        let any = !list.is_empty() || self.makes_spans.load(Ordering::Relaxed);
         self.list.store(Arc::new(list));
         self.any.store(any, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use message::Version;
+use message::{Scheme, Version};
 
 use crate::access_log::CacheVerdict;
 use crate::error_note::ErrorNote;
@@ -24,6 +24,7 @@ pub struct ExchangeEvent<'a> {
     pub path: &'a [u8],
     pub query: Option<&'a [u8]>,
     pub version: Version,
+    pub scheme: Scheme,
     pub host: Option<&'a [u8]>,
     pub referer: Option<&'a [u8]>,
     pub user_agent: Option<&'a [u8]>,
@@ -39,6 +40,8 @@ pub struct ExchangeEvent<'a> {
     pub micros: u64,
     /// Until the answer began to go out, if one did.
     pub first_byte_micros: Option<u64>,
+    /// Not all of its answer went out, and not for its client's sake.
+    pub is_cut: bool,
     /// The token of a refusal, a failure or a reason not to store; empty when there is nothing to say.
     pub why: &'static str,
     /// Whom its fetch has asked, in order; empty where nobody read along when the fetch began.
@@ -50,6 +53,13 @@ pub struct ExchangeEvent<'a> {
     /// Under a program: how long what was fetched for this lives, and what the program logged.
     pub life: Option<&'a Life>,
     pub logged: Option<&'a LoggedTexts>,
+}
+
+impl ExchangeEvent<'_> {
+    /// Has somebody failed on our side, or behind us?
+    pub(crate) fn is_error(&self) -> bool {
+        self.status >= 500 || self.is_cut || self.verdict == CacheVerdict::Error
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +76,7 @@ pub(crate) mod tests {
             path: b"/a",
             query: Some(b"b=1"),
             version: Version::Http11,
+            scheme: Scheme::Http,
             host: Some(b"t.test"),
             referer: None,
             user_agent: Some(b"curl/8.14"),
@@ -76,6 +87,7 @@ pub(crate) mod tests {
             forwarded: None,
             micros: 17,
             first_byte_micros: Some(17),
+            is_cut: false,
             why: "",
             tries: &[],
             error: None,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::origin::OpeningTimes;
+use crate::traces::try_span::TrySpan;
 
 /// One try. A fetch that goes elsewhere, or asks once more, has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct OriginTry {
     /// From then to the final head of an answer.
     pub first_byte_micros: Option<u64>,
     pub outcome: TryOutcome,
+    /// Where it is a part of a trace that may be told of.
+    pub span: Option<Box<TrySpan>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,7 @@ pub(crate) mod tests {
             opening: OpeningTimes::default(),
             first_byte_micros: None,
             outcome: TryOutcome::Failed("origin-connect"),
+            span: None,
         }
     }
 

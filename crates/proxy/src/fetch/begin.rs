@@ -42,6 +42,8 @@ pub(crate) struct Requester<'a> {
     pub(crate) expects_continue: bool,
     /// Of the exchange that it is for. `None`: of none that is known.
     pub(crate) trace: Option<&'a Rc<ExchangeTrace>>,
+    /// That one is told of the tries.
+    pub(crate) tells_tries: bool,
     pub(crate) under: Under<'a>,
 }
 
@@ -62,8 +64,20 @@ impl<'a> Requester<'a> {
         head: &'a Rc<RequestHead>,
     ) -> Requester<'a> {
         let (body, expects_continue) = (RequestBody::None, false);
-        let (trace, under) = (None, Under::Builtin);
-        Requester { core, site, routed, script: None, head, client: None, body, expects_continue, trace, under }
+        let (trace, tells_tries, under) = (None, false, Under::Builtin);
+        Requester {
+            core,
+            site,
+            routed,
+            script: None,
+            head,
+            client: None,
+            body,
+            expects_continue,
+            trace,
+            tells_tries,
+            under,
+        }
     }
 }
 
@@ -117,6 +131,7 @@ impl Fetch {
             head: Rc::clone(requester.head),
             client: requester.client,
             trace,
+            tells_tries: requester.tells_tries,
             expects_continue: requester.expects_continue,
             state: FetchState::Prepare,
             target: None,

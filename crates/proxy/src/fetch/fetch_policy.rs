@@ -7,9 +7,11 @@
 use std::rc::Rc;
 
 use cache::{Began, Failure, Ticket};
+use message::{FieldName, Request, TargetForm};
 use rules::ContentCoding;
 use wire::Parties;
 
+use crate::clock::Moment;
 use crate::fetch::bereq::BereqOf;
 use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
@@ -19,8 +21,10 @@ use crate::fetch::origin_request::{OriginRequest, is_last};
 use crate::fetch::settled::{Ruling, Settled};
 use crate::fetch::slice_fetch::SliceProgram;
 use crate::fetch::{Fetch, OriginReply, builtin_esi, builtin_steps, program_answer, program_steps, slice_manifest};
-use crate::settings::EsiPages;
+use crate::settings::{EsiPages, OriginUrl};
 use crate::traces::exchange_trace::TraceForOrigin;
+use crate::traces::query_redaction::redacted;
+use crate::traces::try_span::TrySpan;
 use crate::vcl_story::backend_task::BackendTask;
 
 /// Who decides.
@@ -83,7 +87,28 @@ impl Fetch {
     /// What the origin is told of the trace. Destinations of a forward proxy, which do not know us, are told what the client says.
     fn trace_for_origin(&self) -> Option<TraceForOrigin<'_>> {
         let trace = self.trace.as_deref().filter(|_| !self.is_forwarded())?;
-        Some(TraceForOrigin { of: trace, span: trace.span })
+        Some(TraceForOrigin { of: trace, span: self.tries.span().unwrap_or(trace.span) })
+    }
+
+    /// The span of a try that is about to begin, where the exchange may be told of with its tries.
+    pub(super) fn try_span(&self) -> Option<Box<TrySpan>> {
+        let is_told = self.tells_tries && self.site.settings.traces.as_ref().is_some_and(|traces| traces.exports);
+        self.trace.as_ref().filter(|_| is_told)?;
+        let (request, begun) = (self.request_to_origin(), Moment::now());
+        let mut url = Vec::new();
+        if !matches!(request.form, TargetForm::Absolute | TargetForm::Authority) {
+            let is_tls = self.origin().urls().iter().any(|url| matches!(url, OriginUrl::Tls { .. }));
+            url.extend_from_slice(if is_tls { b"https://" } else { b"http://" });
+            let of_program = request.fields.get(FieldName::Host).filter(|_| self.policy.task().is_some());
+            match of_program.or(self.host_to_send().map(str::as_bytes)) {
+                Some(host) => url.extend_from_slice(host),
+                None => request.authority.write_to(&mut url),
+            }
+        }
+        let query = request.query.map(redacted);
+        Request { query: query.as_deref(), ..request.clone() }.write_target(&mut url);
+        let (id, method) = (self.core.trace_dice.span(), request.method_text.into());
+        Some(Box::new(TrySpan { id, method, url: url.into(), begun, ended: begun }))
     }
 
     /// The Host of the request where the client's does not go on: the origin's own name stands in for one that nobody said, for HTTP/1.1 may

@@ -19,8 +19,8 @@ use crate::upstream::{NoAnswer, Upstream};
 /// Connects and writes the head.
 pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Result<Upstream, Lost> {
     if fetch.tries.is_kept() {
-        let origin = Arc::clone(&fetch.origin().name);
-        fetch.tries.begin(origin);
+        let (origin, span) = (Arc::clone(&fetch.origin().name), fetch.try_span());
+        fetch.tries.begin(origin, span);
     }
     let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
     let connected = {

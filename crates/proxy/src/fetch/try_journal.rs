@@ -8,10 +8,18 @@ use crate::events::origin_try::{OriginTry, TryOutcome};
 use crate::fetch::broken::Broken;
 use crate::limits::ORIGIN_TRIES_TOLD_MAX;
 use crate::origin::{OpeningTimes, OriginError, OriginErrorKind, clamped};
+use crate::traces::trace_ids::SpanId;
+use crate::traces::try_span::TrySpan;
 use crate::upstream::Upstream;
 
 /// Less is what it takes to take a connection that lies ready.
 const WAIT_MICROS_MIN: u64 = 100;
+
+fn end_span(tried: &mut OriginTry, now: Moment) {
+    if let Some(span) = &mut tried.span {
+        span.ended = now;
+    }
+}
 
 /// The tries of one fetch, in order. Beyond the limit the last one is told in place of the one before.
 pub(crate) struct TryJournal {
@@ -34,7 +42,7 @@ impl TryJournal {
     }
 
     /// One more begins: a connection is looked for.
-    pub(crate) fn begin(&mut self, origin: Arc<str>) {
+    pub(crate) fn begin(&mut self, origin: Arc<str>, span: Option<Box<TrySpan>>) {
         self.begun = Moment::now();
         if self.tries.len() == ORIGIN_TRIES_TOLD_MAX {
             self.tries.pop();
@@ -46,6 +54,7 @@ impl TryJournal {
             opening: OpeningTimes::default(),
             first_byte_micros: None,
             outcome: TryOutcome::GivenUp,
+            span,
         });
     }
 
@@ -79,8 +88,10 @@ impl TryJournal {
     /// A final head has come.
     pub(crate) fn answered(&mut self, status: u16) {
         let Some(last) = self.tries.last_mut() else { return };
-        last.first_byte_micros = Some(self.opened.micros_until(Moment::now()));
+        let now = Moment::now();
+        last.first_byte_micros = Some(self.opened.micros_until(now));
         last.outcome = TryOutcome::Answered { status };
+        end_span(last, now);
     }
 
     /// None will come.
@@ -90,6 +101,12 @@ impl TryJournal {
             Broken::Origin(failure) => TryOutcome::Failed(failure.token),
             Broken::ClientLeft | Broken::ClientFault(_) => TryOutcome::GivenUp,
         };
+        end_span(last, Moment::now());
+    }
+
+    /// What the origin that is asked is told to work for, if the try has a span.
+    pub(crate) fn span(&self) -> Option<SpanId> {
+        self.tries.last()?.span.as_ref().map(|span| span.id)
     }
 
     /// All of them; the journal is empty then.

@@ -6,7 +6,8 @@ use crate::settings::{EsiPages, TraceSettings};
 const CLIENT_S: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 fn traced(settings: &mut Settings) {
-    settings.traces = Some(Arc::new(TraceSettings { sample_millionths: TraceSettings::WHOLE }));
+    settings.traces =
+        Some(Arc::new(TraceSettings { sample_millionths: TraceSettings::WHOLE, ..TraceSettings::default() }));
 }
 
 fn told<'a>(reply: &'a Reply, at: usize, name: &str) -> &'a str {
@@ -105,4 +106,81 @@ fn the_parts_of_a_page_are_in_its_trace() {
     let reply = story.get("/", &lines(&of_client()));
     assert_eq!((reply.body(), reply.asked().len()), ("part", 2));
     (0..2).for_each(|at| goes_on(told(&reply, at, "traceparent")));
+}
+
+/// The spans that were made, once they are all told.
+fn made(story: &Story) -> String {
+    story.core.flush_log();
+    let batch = story.core.shared.span_queue.take().unwrap_or_default();
+    String::from_utf8(batch.spans).unwrap()
+}
+
+fn exporting(change: impl FnOnce(&mut TraceSettings)) -> Story {
+    let mut traces = TraceSettings { sample_millionths: 0, exports: true, ..TraceSettings::default() };
+    change(&mut traces);
+    Story::with(|settings| settings.traces = Some(Arc::new(traces)))
+}
+
+#[test]
+fn an_origin_works_for_the_span_of_the_try_that_asks_it() {
+    for program in [None, Some("")] {
+        let traces = TraceSettings { sample_millionths: 1_000_000, exports: true, ..TraceSettings::default() };
+        let with = |settings: &mut Settings| settings.traces = Some(Arc::new(traces));
+        let story = match program {
+            None => Story::with(with),
+            Some(text) => Story::vcl_with(text, with),
+        };
+        story.keep_no_log();
+        story.origin([fresh(60, "page")]);
+        let reply = story.get("/a?sig=1", &lines(&of_client()));
+        let traceparent = told(&reply, 0, "traceparent");
+        let spans = made(&story);
+        assert_eq!(spans.matches("\"traceId\":\"0af7651916cd43dd8448eb211c80319c\"").count(), 2, "{spans}");
+        assert!(spans.contains("\"parentSpanId\":\"b7ad6b7169203331\""), "{spans}");
+        let (server, client) = spans.split_once(",{\"traceId\"").unwrap();
+        assert!(client.contains(&format!("\"spanId\":\"{}\"", &traceparent[36..52])), "{client}");
+        assert!(client.contains("http://a.test/a?sig=REDACTED"), "{client}");
+        let own = server.split("\"spanId\":\"").nth(1).unwrap();
+        assert!(client.contains(&format!("\"parentSpanId\":\"{}\"", &own[..16])), "{spans}");
+        story.get("/a?sig=1", &[]);
+        let hit = made(&story);
+        assert_eq!((hit.matches("traceId").count(), hit.contains("\"hit\"")), (1, true), "{hit}");
+    }
+}
+
+#[test]
+fn what_stands_out_is_told_of_though_it_is_not_sampled() {
+    let story = exporting(|_| {});
+    story.keep_no_log();
+    story.origin([answer(200, &["Cache-Control: no-store"], "page"), answer(503, &[], "")]);
+    assert_eq!((story.get("/", &[]).status(), made(&story)), (200, String::new()));
+    let reply = story.get("/", &[]);
+    let spans = made(&story);
+    assert!(reply.status() == 503 && spans.matches("traceId").count() == 2, "{spans}");
+    assert!(told(&reply, 0, "traceparent").ends_with("-00"), "nobody knew that it would fail");
+    let story = exporting(|traces| traces.errors = false);
+    story.origin([answer(503, &[], "")]);
+    story.get("/", &[]);
+    assert_eq!(made(&story), "");
+    let story = exporting(|traces| traces.slow_micros = Some(0));
+    story.origin([fresh(60, "page")]);
+    story.get("/", &[]);
+    story.get("/", &[]);
+    assert_eq!(made(&story).matches("traceId").count(), 3, "a miss with its try, and a hit");
+}
+
+#[test]
+fn while_nothing_is_exported_nothing_is_made() {
+    let story = exporting(|traces| *traces = TraceSettings { exports: false, sample_millionths: 1_000_000, ..*traces });
+    story.keep_no_log();
+    assert!(!story.core.shared.tells_exchanges());
+    story.origin([answer(503, &[], "")]);
+    story.get("/", &[]);
+    assert_eq!(made(&story), "");
+    story.reload(|settings| {
+        settings.traces = Some(Arc::new(TraceSettings { exports: true, ..TraceSettings::default() }))
+    });
+    assert!(story.core.shared.tells_exchanges());
+    story.reload(|settings| settings.traces = None);
+    assert!(!story.core.shared.tells_exchanges());
 }

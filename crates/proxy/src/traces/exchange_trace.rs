@@ -9,15 +9,15 @@ use crate::traces::trace_settings::TraceSettings;
 /// Of one exchange.
 #[derive(Debug)]
 pub(crate) struct ExchangeTrace {
-    trace: TraceId,
+    pub(crate) trace: TraceId,
     /// The span of whoever has asked for it.
-    parent: Option<SpanId>,
+    pub(crate) parent: Option<SpanId>,
     /// Its own.
     pub(crate) span: SpanId,
     /// It is told of, whatever becomes of it, and so may be what origins do for it.
-    is_sampled: bool,
+    pub(crate) is_sampled: bool,
     /// What others who tell of this trace keep in it.
-    state: Option<Box<[u8]>>,
+    pub(crate) state: Option<Box<[u8]>>,
 }
 
 /// What an origin is told.
@@ -36,11 +36,23 @@ impl ExchangeTrace {
         dice: &TraceDice,
         (fields, client_is_trusted): (FieldsView<'_>, bool),
     ) -> ExchangeTrace {
+        let is_sampled = is_sampled(settings, dice, (fields, client_is_trusted));
+        ExchangeTrace::of(dice, fields, is_sampled)
+    }
+
+    /// The same of what is over already, if it is told of. `stands_out`: it is, whether or not it is sampled.
+    pub(crate) fn of_ended(
+        settings: &TraceSettings,
+        dice: &TraceDice,
+        (fields, client_is_trusted): (FieldsView<'_>, bool),
+        stands_out: bool,
+    ) -> Option<ExchangeTrace> {
+        let is_sampled = is_sampled(settings, dice, (fields, client_is_trusted));
+        (is_sampled || stands_out).then(|| ExchangeTrace::of(dice, fields, is_sampled))
+    }
+
+    fn of(dice: &TraceDice, fields: FieldsView<'_>, is_sampled: bool) -> ExchangeTrace {
         let parent = TraceParent::of(fields);
-        let is_sampled = match parent.filter(|_| client_is_trusted) {
-            Some(parent) => parent.is_sampled,
-            None => dice.takes(settings.sample_millionths),
-        };
         ExchangeTrace {
             trace: parent.map_or_else(|| dice.trace(), |parent| parent.trace),
             parent: parent.map(|parent| parent.span),
@@ -54,6 +66,13 @@ impl ExchangeTrace {
     /// Of what is asked for nobody in particular, and is told of nowhere.
     pub(crate) fn untold(dice: &TraceDice) -> ExchangeTrace {
         ExchangeTrace { trace: dice.trace(), parent: None, span: dice.span(), is_sampled: false, state: None }
+    }
+}
+
+fn is_sampled(settings: &TraceSettings, dice: &TraceDice, (fields, client_is_trusted): (FieldsView<'_>, bool)) -> bool {
+    match client_is_trusted.then(|| TraceParent::of(fields)).flatten() {
+        Some(parent) => parent.is_sampled,
+        None => dice.takes(settings.sample_millionths),
     }
 }
 
@@ -79,7 +98,7 @@ mod tests {
         let mut fields = Fields::default();
         fields.push_named(b"traceparent", parent.as_bytes());
         fields.push_named(b"tracestate", b"a=1");
-        let settings = TraceSettings { sample_millionths };
+        let settings = TraceSettings { sample_millionths, ..TraceSettings::default() };
         ExchangeTrace::begin(&settings, &TraceDice::default(), (fields.view(), client_is_trusted))
     }
 

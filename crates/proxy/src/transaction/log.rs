@@ -20,8 +20,11 @@ use crate::policy_columns::{Life, LoggedTexts};
 use crate::records::request_records;
 use crate::records::session_records::SessionEnd;
 use crate::send_outcome::End;
+use crate::settings::TraceSettings;
 use crate::site::Site;
 use crate::tls_facts::TlsFacts;
+use crate::traces::exchange_trace::ExchangeTrace;
+use crate::traces::otlp_spans::write_spans;
 use crate::transaction::Transaction;
 use crate::transaction::synth::VCL_FAILED;
 use crate::vcl_story::log_notes;
@@ -78,6 +81,8 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, e
                 tls,
                 logged,
                 life,
+                is_cut: matches!(end, End::MemoryNeeded | End::Cut(_) | End::Unanswered(_)),
+                trace: tx.trace.as_deref(),
             };
             tell(&tx.core, &tx.site, &request, tx.client, &closing);
         });
@@ -175,6 +180,8 @@ pub(crate) fn instant_hit<T: Whole>(
             tls,
             logged,
             life,
+            is_cut: false,
+            trace: None,
         };
         let request = &parsed.received.request;
         match parsed.query_sent() {
@@ -230,6 +237,8 @@ pub(crate) fn refused(
         tls,
         logged: None,
         life: None,
+        is_cut: false,
+        trace: None,
     };
     tell(core, &site, &request, ClientIdentity::of_peer(peer), &closing);
 }
@@ -249,13 +258,16 @@ struct Closing<'a> {
     tls: Option<&'a TlsFacts>,
     logged: Option<&'a LoggedTexts>,
     life: Option<&'a Life>,
+    is_cut: bool,
+    /// Of what was told of it to origins, if it took steps.
+    trace: Option<&'a ExchangeTrace>,
 }
 
 /// The event of an exchange that is over, for everybody who wants to know of it.
 #[inline]
 fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity, closing: &Closing<'_>) {
-    let &Closing { outcome, forwarded, route, user, error, first_byte_micros, micros, ended, tries, tls, logged, life } =
-        closing;
+    let &Closing { outcome, forwarded, route, user, error, first_byte_micros, micros, ended, .. } = closing;
+    let &Closing { tries, tls, logged, life, is_cut, trace, .. } = closing;
     let target = asked_of_proxy(request);
     let event = ExchangeEvent {
         wall_ms: core.clock().at(ended).wall_ms,
@@ -265,6 +277,7 @@ fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity,
         path: target.as_deref().unwrap_or(request.path),
         query: request.query,
         version: request.version,
+        scheme: request.scheme,
         host: request.fields.get(FieldName::Host),
         referer: request.fields.get(FieldName::Referer),
         user_agent: request.fields.get(FieldName::UserAgent),
@@ -275,6 +288,7 @@ fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity,
         forwarded,
         micros,
         first_byte_micros,
+        is_cut,
         why: outcome.why,
         tries,
         error,
@@ -286,9 +300,35 @@ fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity,
         watch.answered(&event);
     }
     core.tell(&event);
+    if let Some(traces) = site.settings.traces.as_ref().filter(|traces| traces.exports) {
+        tell_spans((core, traces), (request.fields, client.peer_is_trusted), (&event, trace), ended);
+    }
     if core.shared.logs() {
         let format = site.settings.log_format;
         core.log_line(|out| write_line(out, &event, &core.dates, format));
+    }
+}
+
+/// The spans of an exchange that is sampled, or stands out.
+fn tell_spans(
+    (core, traces): (&Core, &TraceSettings),
+    asked: (FieldsView<'_>, bool),
+    (event, trace): (&ExchangeEvent<'_>, Option<&ExchangeTrace>),
+    ended: Moment,
+) {
+    // A connection that was handed over is as slow as those who talk over it.
+    let is_slow = traces.slow_micros.is_some_and(|slow| event.micros >= slow && event.verdict != CacheVerdict::Pipe);
+    let stands_out = is_slow || traces.errors && event.is_error();
+    let begun;
+    let trace = match trace {
+        Some(trace) => Some(trace).filter(|trace| trace.is_sampled || stands_out),
+        None => {
+            begun = ExchangeTrace::of_ended(traces, &core.trace_dice, asked, stands_out);
+            begun.as_ref()
+        }
+    };
+    if let Some(trace) = trace {
+        core.tell_spans(|out| write_spans(out, event, trace, (core.clock(), ended)));
     }
 }
 

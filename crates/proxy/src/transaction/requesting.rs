@@ -23,6 +23,8 @@ impl<'a> Requester<'a> {
             client: Some(tx.client),
             script: tx.script.as_ref(),
             trace: tx.trace.as_ref(),
+            // A page does not tell of what its parts have asked.
+            tells_tries: tx.place_in_page.level == 0,
             under: tx.policy.program().map_or(Under::Builtin, Under::Program),
             ..Requester::in_background((&tx.core, &tx.site), tx.routed, &tx.head)
         }

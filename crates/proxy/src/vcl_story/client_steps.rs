@@ -349,7 +349,7 @@ pub(crate) fn hit(tx: &mut Transaction, object: &Arc<Object>) -> Option<Step> {
     let elsewhere = said_of_hit(tx, StoredView::of(object, now));
     match (elsewhere, refresh) {
         (None, Some(ticket)) => {
-            begin::spawn_refresh(&Requester { client: None, ..Requester::of(tx) }, ticket);
+            begin::spawn_refresh(&Requester { client: None, tells_tries: false, ..Requester::of(tx) }, ticket);
             None
         }
         // Of old: fetch it, and let the client wait.
