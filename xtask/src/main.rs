@@ -13,6 +13,7 @@ mod behaviours;
 mod cache_model;
 mod cache_random;
 mod circles;
+mod collector;
 mod conformance;
 mod crash;
 mod crash_bodies;
@@ -92,6 +93,7 @@ usage: cargo xtask TASK
   conformance --list       like the first, and prints the rows that docs/conformance.md should hold
   floods [--seconds N]     larder, HAProxy and nginx flooded over HTTP/2 in seven ways: what is resident, what does a good client wait for?
   h2spec                   the public conformance test of HTTP/2 against larder, over TLS and in the clear
+  collector                spans of larder to the OpenTelemetry Collector, which is built with Go 1.25 or newer: are they understood?
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
   originals DIR [NAME…]    only the second half of that, all scenarios or these
@@ -169,6 +171,7 @@ fn main() -> ExitCode {
         ["conformance", options @ ..] => conformance::task(&project, options),
         ["floods", options @ ..] => floods::task(&project, options),
         ["h2spec"] => h2spec::task(&project),
+        ["collector"] => collector::task(&project),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),
