@@ -141,7 +141,7 @@ impl Cache {
             let entry = shard.known(object.key)?;
             let whole = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
             let question = Question { key: object.key, request, options, now, order, began, is_dry: false };
-            let flight = match whole.is_some_and(|whole| Arc::ptr_eq(whole, object)) {
+            let flight = match whole.is_some_and(|whole| Arc::ptr_eq(whole, object) && !object.is_withdrawn()) {
                 true => self.begin_refresh(entry, &question),
                 false => None,
             };

@@ -30,6 +30,7 @@ use crate::limits::{
 use crate::lookup_options::LookupOptions;
 use crate::moment::{Began, Now};
 use crate::object::{EncodingsFrom, Object, ObjectParts};
+use crate::purged_objects::PurgedObjects;
 use crate::removal_listener::{RemovalCause, RemovalListener};
 use crate::removed_objects::RemovedObjects;
 use crate::spec::SharedSpecs;
@@ -72,7 +73,7 @@ pub struct Cache {
     /// Made for the first response with groups, or the first group that is invalidated.
     groups: OnceLock<Arc<GroupTable>>,
     /// Made for the first response with tags, or the first tag that is purged.
-    tags: OnceLock<Arc<TagIndex>>,
+    tags: OnceLock<Arc<TagIndex<Object>>>,
     pub(crate) account: Arc<Account>,
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) counters: Counters,
@@ -81,6 +82,8 @@ pub struct Cache {
     pub(crate) bans: Arc<BanList>,
     pub(crate) lurker: Mutex<Walk>,
     pub(crate) reaper: Mutex<Walk>,
+    /// What purges of tags have marked.
+    pub(crate) purged: PurgedObjects,
     /// Bytes of memory that slices on their way will still take.
     pub(crate) slices_under_way: AtomicUsize,
     /// Bytes of slices that are being fetched, and will wait for their disk.
@@ -144,6 +147,7 @@ impl Cache {
             bans: BanList::new(),
             lurker: Mutex::default(),
             reaper: Mutex::default(),
+            purged: PurgedObjects::default(),
             slices_under_way: AtomicUsize::new(0),
             slices_for_disk: AtomicUsize::new(0),
             unwritten: Unwritten::default(),
@@ -185,7 +189,7 @@ impl Cache {
     }
 
     /// The index of tags, if anything ever had one.
-    pub(crate) fn tag_index_if_any(&self) -> Option<&Arc<TagIndex>> {
+    pub(crate) fn tag_index_if_any(&self) -> Option<&Arc<TagIndex<Object>>> {
         self.tags.get()
     }
 
@@ -197,7 +201,7 @@ impl Cache {
     }
 
     fn take_next_number(&self, key: Key, began: Option<Began>) -> (Began, usize) {
-        let mut removed = RemovedObjects::new();
+        let (mut removed, mut hit) = (RemovedObjects::new(), 0);
         let mut shard = self.directory.shard(key);
         let before = self.invalidation.fetch_add(1, Relaxed);
         let last = shard.renumber(key, before + 1);
@@ -208,12 +212,12 @@ impl Cache {
             entry.remove_all(&mut removed);
             entry.forget_notes();
             entry.delist_those_that_left().for_each(|flight| flight.condemn());
-            self.part_with(&removed);
+            hit = self.part_with(&removed);
             shard.tidy(key);
         }
         drop(shard);
-        self.counters.invalidated.fetch_add(removed.len() as u64, Relaxed);
-        (began.filter(|began| began.0 < last).unwrap_or(Began(before + 1)), removed.len())
+        self.counters.invalidated.fetch_add(hit as u64, Relaxed);
+        (began.filter(|began| began.0 < last).unwrap_or(Began(before + 1)), hit)
     }
 
     /// The same, caused by an unsafe method (RFC 9111 §4.4).
@@ -235,11 +239,11 @@ impl Cache {
         self.groups.get_or_init(GroupTable::new)
     }
 
-    pub(crate) fn tag_index(&self) -> &Arc<TagIndex> {
+    pub(crate) fn tag_index(&self) -> &Arc<TagIndex<Object>> {
         self.tags.get_or_init(TagIndex::new)
     }
 
-    pub(crate) fn tag_set(&self, tags: Option<Tags>) -> Option<Arc<TagSet>> {
+    pub(crate) fn tag_set(&self, tags: Option<Tags>) -> Option<Arc<TagSet<Object>>> {
         tags.map(|tags| TagSet::new(self.tag_index(), tags))
     }
 
@@ -284,7 +288,7 @@ impl Cache {
         if newest == 0 { None } else { slot?.objects().find(|object| object.checked() < newest).cloned() }
     }
 
-    /// Takes out what would answer a request if its groups had not been invalidated. Under the shard's lock.
+    /// Takes out what would answer a request if its groups had not been invalidated, or its tags purged. Under the shard's lock.
     pub(crate) fn weed(
         &self,
         entry: &mut Entry,
@@ -292,17 +296,19 @@ impl Cache {
         (options, now): (&LookupOptions, Now),
         removed: &mut RemovedObjects,
     ) {
-        // Where no group was ever invalidated a look-up pays no more than this.
-        if self.groups.get().is_none_or(|groups| groups.is_untouched()) {
+        // Where no group was ever invalidated, and nothing is purged behind an order, a look-up pays no more than this.
+        if self.groups.get().is_none_or(|groups| groups.is_untouched()) && self.purged.is_empty() {
             return;
         }
-        while let Some(outdated) = entry.find(request.fields, options, now).and_then(Slot::outdated) {
-            entry.remove(&outdated);
-            removed.push(outdated);
+        let mut outdated = RemovedObjects::new();
+        while let Some(object) = entry.find(request.fields, options, now).and_then(Slot::outdated) {
+            entry.remove(&object);
+            outdated.push(object);
         }
-        if !removed.is_empty() {
-            self.part_with(removed);
-            self.counters.invalidated.fetch_add(removed.len() as u64, Relaxed);
+        if !outdated.is_empty() {
+            let hit = self.part_with(&outdated);
+            self.counters.invalidated.fetch_add(hit as u64, Relaxed);
+            removed.extend(outdated);
         }
     }
 
@@ -325,8 +331,8 @@ impl Cache {
         let entry = shard.known(object.key)?;
         let is_in = |slot: &Slot| slot.objects().any(|it| Arc::ptr_eq(it, object));
         let is_stored = entry.slot(object.variant).is_some_and(is_in) && object.is_valid();
+        let is_stored = is_stored && fresh.enrol_in_place_of(object);
         if is_stored {
-            fresh.enrol(u64::MAX);
             self.put(entry, &fresh, &mut removed);
         }
         shard.tidy(object.key);
@@ -458,6 +464,11 @@ impl Cache {
             left = self.account.excess(more);
         }
         while left > 0 && self.account.excess(more) > 0 {
+            // Before anything else leaves for it.
+            if let Some(weight) = self.take_out_one_purged() {
+                left = left.saturating_sub(weight);
+                continue;
+            }
             let victim = self.eviction.lock().victim();
             let Some(victim) = victim else { break };
             let weight = store::Tenant::weight(&*victim);
@@ -488,10 +499,10 @@ impl Cache {
         }
         // Replaced or purged since it was chosen: then it is dead already.
         if shard.remove(victim) {
-            victim.kill(None);
+            let is_evicted = victim.kill(None);
             self.dictionaries.note_evicted(victim);
-            self.note_removed(victim, RemovalCause::Evicted);
-            self.counters.evictions.fetch_add(1, Relaxed);
+            self.note_removed(victim, if is_evicted { RemovalCause::Evicted } else { RemovalCause::Over });
+            self.counters.evictions.fetch_add(u64::from(is_evicted), Relaxed);
         }
         None
     }
@@ -605,18 +616,19 @@ impl Cache {
         }
     }
 
-    /// Ends the life of objects that were taken out. Under the shard's lock.
-    pub(crate) fn part_with(&self, removed: &RemovedObjects) {
+    /// Ends the life of objects that were taken out. Under the shard's lock. Returns how many of them could be served until now.
+    pub(crate) fn part_with(&self, removed: &RemovedObjects) -> usize {
         if removed.is_empty() {
-            return;
+            return 0;
         }
-        let mut eviction = self.eviction.lock();
+        let (mut eviction, mut ended) = (self.eviction.lock(), 0);
         for gone in removed {
             eviction.remove(gone);
-            gone.kill(None);
+            ended += usize::from(gone.kill(None));
             self.dictionaries.note_gone(gone, None);
             self.note_removed(gone, RemovalCause::Over);
         }
+        ended
     }
 }
 

@@ -137,8 +137,9 @@ impl Shard {
 
     /// Is anything stored under a key?
     pub fn holds_any(&self, key: Key) -> bool {
-        let in_entry = || self.entries.get(&key).is_some_and(|entry| entry.objects().next().is_some());
-        self.only_object(key).is_some() || in_entry()
+        let is_there = |object: &Arc<Object>| !object.is_withdrawn();
+        let in_entry = || self.entries.get(&key).is_some_and(|entry| entry.objects().any(is_there));
+        self.only_object(key).is_some_and(is_there) || in_entry()
     }
 
     pub fn keys_count(&self) -> usize {

@@ -76,7 +76,7 @@ pub(crate) struct Keep {
     pub sliced: Option<Sliced>,
     pub elsewhere: Option<Elsewhere>,
     pub groups: Option<Arc<Membership>>,
-    pub tags: Option<Arc<TagSet>>,
+    pub tags: Option<Arc<TagSet<Object>>>,
 }
 
 impl Draft {

@@ -224,7 +224,14 @@ impl Encodings {
 
     /// Says of each whether a hot table may serve it, as its primary's liveness says. Under the shard's lock.
     pub(crate) fn follow_liveness(&self, liveness: u8) {
-        self.each_made(|object| object.set_liveness(liveness));
+        self.each_made(|object| object.liveness().set(liveness));
+    }
+
+    /// The primary was withdrawn.
+    pub(crate) fn withdraw_all(&self) {
+        self.each_made(|object| {
+            object.withdraw();
+        });
     }
 
     /// The primary is gone; what `heir` has of the bodies stays. Under the lock of whoever took the primary out.
@@ -285,7 +292,7 @@ impl Encodings {
             return false;
         }
         let Some(place) = places.get_or_add(name) else { return false };
-        object.set_liveness(primary.liveness());
+        object.liveness().set(primary.liveness().get());
         self.bytes.fetch_add(object.own_weight(), Relaxed);
         let made = Place::Made(Arc::clone(object), grade);
         if let Place::Made(before, _) = std::mem::replace(place, made) {

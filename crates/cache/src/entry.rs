@@ -235,6 +235,10 @@ impl Entry {
             self.remove_variant(oldest, removed);
         }
         self.failure = None;
+        // Not both at once: a purge of a tag of both would count two.
+        for replaced in &*removed {
+            replaced.withdraw();
+        }
         self.temper(watched);
     }
 
@@ -256,6 +260,7 @@ impl Entry {
     pub fn swap(&mut self, old: &Arc<Object>, new: &Arc<Object>, watched: bool) {
         let slot = self.variants.get_mut(old.variant).expect("who swaps has found it here");
         slot.whole = Some(Arc::clone(new));
+        old.withdraw();
         self.temper(watched);
     }
 

@@ -52,7 +52,8 @@ impl Cache {
         let slot = entry.find(request.fields, options, now);
         let selected = slot.and_then(|slot| slot.whole.clone()).filter(|object| object.mark().is_none());
         let part = slot.and_then(|slot| fresh_part(slot, request, options, now));
-        let mut stored: Vec<Arc<Object>> = entry.objects().filter(|object| object.mark().is_none()).cloned().collect();
+        let is_listed = |object: &&Arc<Object>| object.mark().is_none() && !object.is_withdrawn();
+        let mut stored: Vec<Arc<Object>> = entry.objects().filter(is_listed).cloned().collect();
         stored.sort_by_key(|object| std::cmp::Reverse(object.recency()));
         let is_uncacheable = entry.is_uncacheable(request.fields);
         let why_uncacheable = entry.why_uncacheable().filter(|_| is_uncacheable);

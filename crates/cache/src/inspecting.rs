@@ -30,7 +30,7 @@ impl Cache {
 
     /// All that is stored under a key.
     pub fn stored_under(&self, key: Key) -> Vec<Arc<Object>> {
-        self.directory.shard(key).copy(key).objects().cloned().collect()
+        self.directory.shard(key).copy(key).objects().filter(|object| !object.is_withdrawn()).cloned().collect()
     }
 
     /// What is stored and carries one of these tags, each once; looked up.

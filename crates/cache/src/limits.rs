@@ -66,6 +66,10 @@ pub const TAGS_MAX: usize = 1_024;
 pub const TAG_SHARDS: usize = 64;
 #[cfg(feature = "shuttle")]
 pub const TAG_SHARDS: usize = 2;
+/// A purge of a tag marks what carries it in pieces of about so many.
+pub const PURGED_PIECE: usize = 64;
+/// Of what a purge of tags has marked so much is taken out before it returns: no more, because it costs a hundred times what marking does.
+pub const PURGED_OUT_AT_ONCE: usize = 64;
 /// What the index keeps for a tag of an object, where nothing else carries it.
 pub const TAG_BYTES: usize = 160;
 

@@ -9,7 +9,7 @@ use coding::GzipMarks;
 use message::{Field, FieldName, FieldsView, Response, Status};
 use once_cell::race::OnceBox;
 use rules::{Facts, Freshness, RequestDirectives, VarySpec};
-use store::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use store::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
@@ -24,6 +24,7 @@ use crate::kept_head::KeptHead;
 use crate::key::{Key, Variant};
 use crate::lifespan;
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
+use crate::liveness::{COOL, DEAD, HOT, Liveness, WATCHED, WITHDRAWN};
 use crate::moment::{Began, Now};
 use crate::out_of_line_body::OutOfLineBody;
 use crate::slice_layout::Sliced;
@@ -50,13 +51,6 @@ enum BodyForm {
 
 /// A stored response.
 ///
-/// | liveness | the directory has it | a hot table may serve it | `is_live` |
-/// |---|---|---|---|
-/// | `HOT` | yes, under the key's newest specification | yes | yes |
-/// | `WATCHED` | the same, of a response with cache groups, or where bans are issued | if none of its groups was invalidated, and no ban is newer than its last test | the same |
-/// | `COOL` | yes, under an older one: only `ask` knows whether a newer sibling fits better; or it is a manifest | no | yes |
-/// | `DEAD` | no: evicted, replaced, purged, or never stored | no | no |
-///
 /// What a hit reads stands first and side by side, in lines of their own, one step from the bytes it sends: with many
 /// objects a hit's time is the cache misses that wait for one another.
 #[derive(Debug)]
@@ -65,7 +59,7 @@ pub struct Object {
     pub(crate) variant: Variant,
     pub(crate) spec: Option<Arc<Spec>>,
     pub(crate) received: Now,
-    liveness: AtomicU8,
+    liveness: Liveness,
     hits: AtomicU16,
     /// The second of its last hit, from 1; 0 before the first.
     last_hit_s: AtomicU32,
@@ -95,7 +89,7 @@ struct Rare {
     out_of_line: Option<Arc<OutOfLineBody>>,
     body_form: BodyForm,
     groups: Option<Arc<Membership>>,
-    tags: Option<Arc<TagSet>>,
+    tags: Option<Arc<TagSet<Object>>>,
     esi: Option<Arc<EsiPage>>,
     /// What does not fit where the others have it.
     facts: Option<(Facts, Option<ByProgram>)>,
@@ -122,11 +116,6 @@ impl Rare {
     }
 }
 
-const DEAD: u8 = 0;
-const COOL: u8 = 1;
-const HOT: u8 = 2;
-const WATCHED: u8 = 3;
-
 /// What an object is made of.
 pub(crate) struct ObjectParts {
     pub key: Key,
@@ -143,7 +132,7 @@ pub(crate) struct ObjectParts {
     pub sliced: Option<Sliced>,
     pub groups: Option<Arc<Membership>>,
     pub policy: Option<ByProgram>,
-    pub tags: Option<Arc<TagSet>>,
+    pub tags: Option<Arc<TagSet<Object>>>,
     pub esi: Option<Arc<EsiPage>>,
     pub checked: u64,
     pub began: u64,
@@ -219,7 +208,7 @@ impl Object {
         let head_bytes = head_bytes + rare.as_ref().map_or(0, |rare| rare.bytes());
         let rare = rare.map_or_else(OnceBox::new, OnceBox::with_value);
         let (charge, seat) = (charge(head_bytes), Seat::default());
-        let (liveness, hits) = (AtomicU8::new(DEAD), AtomicU16::new(0));
+        let (liveness, hits) = (Liveness::default(), AtomicU16::new(0));
         Arc::new(Object {
             variant,
             spec,
@@ -418,14 +407,14 @@ impl Object {
     /// Still the stored one. False once it was replaced, purged or evicted, itself or with a group.
     #[inline]
     pub fn is_live(&self) -> bool {
-        self.liveness.load(Ordering::Acquire) != DEAD && self.is_valid()
+        self.liveness.get() > WITHDRAWN && self.has_valid_groups()
     }
 
     #[inline]
     pub(crate) fn is_hot(&self, bans: &BanList) -> bool {
-        match self.liveness.load(Ordering::Acquire) {
+        match self.liveness.get() {
             HOT => true,
-            WATCHED => self.is_valid() && bans.newest() <= self.checked(),
+            WATCHED => self.has_valid_groups() && bans.newest() <= self.checked(),
             _ => false,
         }
     }
@@ -459,7 +448,7 @@ impl Object {
         }
     }
 
-    pub(crate) fn tags(&self) -> Option<&Arc<TagSet>> {
+    pub(crate) fn tags(&self) -> Option<&Arc<TagSet<Object>>> {
         self.rare.get()?.tags.as_ref()
     }
 
@@ -515,18 +504,44 @@ impl Object {
     }
 
     /// Lets purges of its tags find it, unless one of them was purged after `began`. To be called before it is stored.
-    pub(crate) fn enrol(&self, began: u64) -> bool {
-        self.tags().is_none_or(|tags| tags.enrol(self.key, began))
+    pub(crate) fn enrol(self: &Arc<Object>, began: u64) -> bool {
+        self.tags().is_none_or(|tags| tags.enrol(self.key, self, began))
+    }
+
+    /// The same of what differs from a stored one in head or lifetimes only: false if that was purged meanwhile.
+    pub(crate) fn enrol_in_place_of(self: &Arc<Object>, stored: &Object) -> bool {
+        let Some(tags) = self.tags() else { return !stored.is_withdrawn() };
+        tags.enrol(self.key, self, u64::MAX);
+        // In this order: a purge that has not found this in the index withdraws `stored`, or has done so.
+        let enrols = !tags.is_being_purged() && !stored.is_withdrawn();
+        if !enrols {
+            tags.strike_off(self.key, self);
+        }
+        enrols
     }
 
     pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {
         self.rare.get()?.groups.as_ref()
     }
 
-    /// Was none of its groups invalidated since its fetch began? What is not valid is as good as purged, though it is
-    /// taken out only when somebody comes across it.
+    /// Was none of its groups invalidated since its fetch began, and none of its tags purged? What is not valid is as good as gone.
     pub(crate) fn is_valid(&self) -> bool {
+        !self.is_withdrawn() && self.has_valid_groups()
+    }
+
+    #[inline]
+    fn has_valid_groups(&self) -> bool {
         self.groups().is_none_or(|groups| groups.is_valid())
+    }
+
+    /// Was it purged by one of its tags, though it may still be in its place?
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.liveness.get() == WITHDRAWN
+    }
+
+    /// From here on nobody is served it; nothing needs to be locked. True if it could be until now: what is about to be stored never can.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.liveness.withdraw()
     }
 
     /// Counts a hit, and remembers its second for bans that ask. Takes no lock; once both counters are full it writes once
@@ -587,18 +602,14 @@ impl Object {
             (true, false) => HOT,
             (true, true) => WATCHED,
         };
-        self.set_liveness(liveness);
+        self.liveness.set(liveness);
         if let Some(encodings) = self.encodings() {
             encodings.follow_liveness(liveness);
         }
     }
 
-    pub(crate) fn liveness(&self) -> u8 {
-        self.liveness.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn set_liveness(&self, liveness: u8) {
-        self.liveness.store(liveness, Ordering::Release);
+    pub(crate) fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     /// Were its encodings used of late? Then it was, and whoever orders objects by their use is told so.
@@ -632,16 +643,16 @@ impl Object {
     }
 
     pub(crate) fn is_dead(&self) -> bool {
-        self.liveness.load(Ordering::Acquire) == DEAD
+        self.liveness.get() <= WITHDRAWN
     }
 
     /// Only under the shard's lock. From here on no hit serves it; those who hold it may finish. `heir`: what comes in its place, maybe
-    /// with its body.
-    pub(crate) fn kill(&self, heir: Option<&Object>) {
+    /// with its body. True if it could be served until now.
+    pub(crate) fn kill(&self, heir: Option<&Object>) -> bool {
         let body_stays = heir.is_some_and(|heir| self.shares_body_with(heir));
-        let before = self.liveness.swap(DEAD, Ordering::Release);
+        let before = self.liveness.end();
         if let Some(tags) = self.tags().filter(|_| before != DEAD) {
-            tags.strike_off(self.key);
+            tags.strike_off(self.key, self);
         }
         self.charge.leave();
         if let Some(out_of_line) = self.out_of_line().filter(|_| !body_stays) {
@@ -650,6 +661,7 @@ impl Object {
         if let Some(encodings) = self.encodings() {
             encodings.close(heir.and_then(Object::encodings).map(|encodings| &**encodings));
         }
+        before > WITHDRAWN
     }
 }
 

@@ -2,16 +2,21 @@
 //!
 //! A hard purge takes objects out. A soft one only shortens their lives, as a rule so that they may be served while they
 //! are fetched again. Either takes the next number of the invalidation sequence: what began before it is not stored.
+//!
+//! A hard purge of a tag, which may hit thousands, only marks them: from then on nobody is served any of them. They are taken out and
+//! freed behind it (`purged_objects.rs`).
 
 use std::sync::Arc;
 
 use rules::lifetimes;
+use store::Tenant;
 use store::sync::atomic::Ordering::Relaxed;
 
 use crate::by_program::ByProgram;
 use crate::cache::Cache;
 use crate::entry::Entry;
 use crate::key::Key;
+use crate::limits::PURGED_OUT_AT_ONCE;
 use crate::moment::Now;
 use crate::object::{Object, ObjectParts};
 use crate::purge_kind::Purge;
@@ -42,33 +47,62 @@ impl Cache {
     }
 
     /// Purges what carries any of these tags, wherever it is. Softly, only what is not stale already is hit. Fetches under
-    /// way turn out to carry one or not: those that do are not stored. It is done when this returns, on the core of
-    /// whoever calls: about a microsecond for each object.
+    /// way turn out to carry one or not: those that do are not stored. It is in force when this returns, on the core of
+    /// whoever calls; what a hard one hits may take memory until [`Cache::take_out_purged`] has been there.
     pub fn purge_tags(&self, tags: &[Key], how: Purge, now: Now) -> usize {
-        tags.iter().map(|tag| self.purge_tag(*tag, how, now)).sum()
+        let hit = tags.iter().map(|tag| self.purge_tag(*tag, how, now)).sum();
+        self.take_out_purged(PURGED_OUT_AT_ONCE);
+        hit
     }
 
     fn purge_tag(&self, tag: Key, how: Purge, now: Now) -> usize {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
-        // The number first: what is enrolled after the keys are read finds it.
-        let keys = self.tag_index().invalidate(tag, number);
+        // The number first: what is enrolled after the index is read finds it.
+        self.tag_index().invalidate(tag, number);
         if let Some(disk) = &self.disk {
             disk.invalidate_tag(tag, number);
         }
+        match how {
+            Purge::Hard => self.withdraw_tag(tag),
+            Purge::Soft { .. } => self.soften_tag(tag, how, now),
+        }
+    }
+
+    fn withdraw_tag(&self, tag: Key) -> usize {
+        let (mut taken, mut hit) = (self.tag_index().take(tag), 0);
+        taken.in_pieces(|piece| hit += self.purged.withdraw(piece));
+        self.counters.invalidated.fetch_add(hit as u64, Relaxed);
+        hit
+    }
+
+    fn soften_tag(&self, tag: Key, how: Purge, now: Now) -> usize {
         let (mut removed, mut hit) = (RemovedObjects::new(), 0);
-        for key in keys {
+        for key in self.tag_index().keys(tag) {
             let mut shard = self.directory.shard(key);
             let Some(entry) = shard.known(key) else { continue };
-            let carries = |object: &Object| {
-                let is_stale = || object.lifetimes(now).ttl_ms <= 0;
-                object.tags().is_some_and(|tags| tags.has(tag)) && (how == Purge::Hard || !is_stale())
-            };
+            let carries =
+                |object: &Object| object.tags().is_some_and(|tags| tags.has(tag)) && object.lifetimes(now).ttl_ms > 0;
             hit += self.purge_some(entry, how, now, carries, &mut removed);
             shard.tidy(key);
             drop(shard);
             removed.clear();
         }
         hit
+    }
+
+    /// Takes out and frees so much of what purges of tags have marked, at most; returns how much it was. Nobody is served any of it, done or
+    /// not.
+    pub fn take_out_purged(&self, objects_max: usize) -> usize {
+        (0..objects_max).take_while(|_| self.take_out_one_purged().is_some()).count()
+    }
+
+    /// The bytes of the one that it takes out; `None`: there is none.
+    pub(crate) fn take_out_one_purged(&self) -> Option<usize> {
+        let object = self.purged.next()?;
+        let weight = object.weight();
+        self.take_out(&object);
+        self.purged.note_taken_out();
+        Some(weight)
     }
 
     /// Under the shard's lock.
@@ -81,20 +115,20 @@ impl Cache {
         removed: &mut RemovedObjects,
     ) -> usize {
         let meant: Vec<Arc<Object>> = entry.objects().filter(|object| is_meant(object)).cloned().collect();
+        let mut hit = 0;
         for object in &meant {
-            match how {
+            hit += match how {
                 // Nobody is served a part that is not fresh.
                 Purge::Soft { .. } if object.partial().is_none() => {
-                    let _ = self.soften(entry, object, (how, now), object.checked());
+                    usize::from(self.soften(entry, object, (how, now), object.checked()).is_some())
                 }
                 _ => {
                     entry.remove(object);
-                    self.part_with(&RemovedObjects::from_iter([Arc::clone(object)]));
+                    self.part_with(&RemovedObjects::from_iter([Arc::clone(object)]))
                 }
-            }
+            };
         }
-        self.counters.invalidated.fetch_add(meant.len() as u64, Relaxed);
-        let hit = meant.len();
+        self.counters.invalidated.fetch_add(hit as u64, Relaxed);
         removed.extend(meant);
         hit
     }
@@ -106,23 +140,31 @@ impl Cache {
         let entry = shard.known(object.key())?;
         let stored = entry.slot(object.variant).and_then(|slot| slot.whole.as_ref());
         let is_stored = stored.is_some_and(|stored| Arc::ptr_eq(stored, object));
-        let softened = is_stored.then(|| self.soften(entry, object, how, number));
+        let softened = if is_stored { self.soften(entry, object, how, number) } else { None };
         shard.tidy(object.key());
-        self.counters.invalidated.fetch_add(u64::from(is_stored), Relaxed);
+        self.counters.invalidated.fetch_add(u64::from(softened.is_some()), Relaxed);
         softened
     }
 
     /// Puts the same response in its own place, with less of its life before it.
-    /// Up to which number it was tested against bans goes with it.
-    fn soften(&self, entry: &mut Entry, object: &Arc<Object>, (how, now): (Purge, Now), checked: u64) -> Arc<Object> {
-        let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return Arc::clone(object) };
+    /// Up to which number it was tested against bans goes with it. `None`: it was purged by its tag already.
+    fn soften(
+        &self,
+        entry: &mut Entry,
+        object: &Arc<Object>,
+        (how, now): (Purge, Now),
+        checked: u64,
+    ) -> Option<Arc<Object>> {
+        let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return Some(Arc::clone(object)) };
         let facts = lifetimes::shortened(&object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
         let keep_of = |policy: &ByProgram| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
         let policy = object.by_program().map(|policy| ByProgram { keep_ms: keep_of(&policy), ..policy });
         let softened = self.object(ObjectParts { facts, policy, checked, on_disk: 0, ..ObjectParts::of(object) });
-        softened.enrol(u64::MAX);
+        if !softened.enrol_in_place_of(object) {
+            return None;
+        }
         entry.swap(object, &softened, self.bans.is_watching());
         self.admit(&softened, &RemovedObjects::from_iter([Arc::clone(object)]));
-        softened
+        Some(softened)
     }
 }

@@ -11,15 +11,11 @@ use crate::object::Object;
 use crate::removed_objects::RemovedObjects;
 
 impl Cache {
-    /// Takes a stored object out; false if it was not the stored one any more.
+    /// Takes a stored object out; false if it was not the stored one any more, or was purged already.
     pub(crate) fn take_out(&self, object: &Arc<Object>) -> bool {
         let removed = RemovedObjects::from_iter([Arc::clone(object)]);
         let mut shard = self.directory.shard(object.key);
-        let is_stored = shard.remove(object);
-        if is_stored {
-            self.part_with(&removed);
-        }
-        is_stored
+        shard.remove(object) && self.part_with(&removed) > 0
     }
 
     /// The reaper: drops what is over ([`Lifetimes`](rules::Lifetimes)), and returns after about so many objects were

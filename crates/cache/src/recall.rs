@@ -140,7 +140,7 @@ impl Cache {
         });
         let mut removed = RemovedObjects::new();
         let entry = shard.entry(object.key());
-        let there = entry.slot(object.variant).and_then(|slot| slot.whole.clone());
+        let there = entry.slot(object.variant).and_then(|slot| slot.whole.clone()).filter(|there| there.is_valid());
         let stores = there.is_none() && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
         let stores = stores && object.is_valid() && object.enrol(number);
         if stores {

@@ -1,22 +1,26 @@
 //! Tags: words that stored responses carry, by which many of them are purged at once, hard or soft, and counted.
 //!
-//! For each tag the index knows the keys under which something carries it. Objects are enrolled when they are stored and
+//! For each tag the index knows the keys under which something carries it, and what does. Objects are enrolled when they are stored and
 //! struck off when they leave, under their shard's lock; the lock order is shard, then index. What an index entry costs is
 //! charged to the object. It is made for the first response with tags: a site without them has none.
+//!
+//! A hard purge takes all that carries its tag out of the index in one go, and marks it with nothing locked (`purging.rs`). The index
+//! does not look into what it knows.
 //!
 //! Cache groups (`group_table.rs`) are cheaper and know neither counts nor objects; their table of numbers serves here for
 //! what is under way.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry as Place;
+use smallvec::SmallVec;
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicU64, Ordering};
 
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::key::{DigestBuild, Key};
-use crate::limits::{TAG_BYTES, TAG_SHARDS, TAGS_MAX};
+use crate::limits::{PURGED_PIECE, TAG_BYTES, TAG_SHARDS, TAGS_MAX};
 
 /// The tags of a response, whoever fetches it.
 #[derive(Clone, Debug)]
@@ -44,25 +48,44 @@ pub struct TagUse {
 
 /// One for the process.
 #[derive(Debug)]
-pub(crate) struct TagIndex {
-    shards: Box<[Mutex<HashMap<u64, Keys, DigestBuild>>]>,
+pub(crate) struct TagIndex<T> {
+    shards: Box<[Mutex<ByDigest<T>>]>,
     numbers: Arc<GroupTable>,
+    /// The tags whose carriers are being marked at this moment.
+    being_purged: Mutex<SmallVec<[u64; 2]>>,
     /// Tags of objects, each object's counted.
     enrolled: AtomicU64,
 }
 
-/// The keys under which something carries a tag, and how many of its variants do. The sum of those is kept: counted anew for who lists the
+type ByDigest<T> = HashMap<u64, Keys<T>, DigestBuild>;
+
+/// The keys under which something carries a tag, and which of its variants do. The sum of those is kept: counted anew for who lists the
 /// tags, it would hold the lock for as long as that takes.
 #[derive(Debug)]
-enum Keys {
-    One(Key, u32),
-    Many { keys: HashMap<Key, u32, DigestBuild>, objects: usize },
+enum Keys<T> {
+    One(Key, Carriers<T>),
+    Many { keys: HashMap<Key, Carriers<T>, DigestBuild>, objects: usize },
+}
+
+/// What carries a tag under one key. The directory has it: here it is only known.
+#[derive(Debug)]
+enum Carriers<T> {
+    One(Weak<T>),
+    /// In a box, so that an entry of the index is as large as half a line of the cache.
+    Many(Box<SmallVec<[Weak<T>; 4]>>),
+}
+
+/// What a purge has taken out of the index to mark it. Until this is dropped what is derived from any of it is not stored.
+pub(crate) struct TakenCarriers<'a, T> {
+    index: &'a TagIndex<T>,
+    tag: u64,
+    keys: Option<Keys<T>>,
 }
 
 /// The tags of a stored response.
 #[derive(Debug)]
-pub(crate) struct TagSet {
-    index: Arc<TagIndex>,
+pub(crate) struct TagSet<T> {
+    index: Arc<TagIndex<T>>,
     tags: Tags,
 }
 
@@ -89,20 +112,32 @@ impl Tags {
     }
 }
 
-impl TagIndex {
-    pub fn new() -> Arc<TagIndex> {
+impl<T> TagIndex<T> {
+    pub fn new() -> Arc<TagIndex<T>> {
         let shards = (0..TAG_SHARDS).map(|_| Mutex::new(HashMap::default())).collect();
-        Arc::new(TagIndex { shards, numbers: GroupTable::new(), enrolled: AtomicU64::new(0) })
+        Arc::new(TagIndex {
+            shards,
+            numbers: GroupTable::new(),
+            being_purged: Mutex::default(),
+            enrolled: AtomicU64::new(0),
+        })
     }
 
-    fn shard(&self, digest: u64) -> &Mutex<HashMap<u64, Keys, DigestBuild>> {
+    fn shard(&self, digest: u64) -> &Mutex<ByDigest<T>> {
         &self.shards[(digest >> (64 - TAG_SHARDS.trailing_zeros())) as usize]
     }
 
-    /// Nothing that carries the tag and began before this number will be stored any more. Returns the keys of what is.
-    pub fn invalidate(&self, tag: Key, number: u64) -> Vec<Key> {
+    /// Nothing that carries the tag and began before this number will be stored any more.
+    pub fn invalidate(&self, tag: Key, number: u64) {
         self.numbers.invalidate(tag, number);
-        self.keys(tag)
+    }
+
+    /// Takes what carries a tag out of the index, to be marked. To be called when the tag was invalidated.
+    pub fn take(&self, tag: Key) -> TakenCarriers<'_, T> {
+        let tag = tag.bits();
+        self.being_purged.lock().push(tag);
+        let keys = self.shard(tag).lock().remove(&tag);
+        TakenCarriers { index: self, tag, keys }
     }
 
     /// The keys under which something carries a tag.
@@ -133,8 +168,8 @@ impl TagIndex {
     }
 }
 
-impl TagSet {
-    pub fn new(index: &Arc<TagIndex>, tags: Tags) -> Arc<TagSet> {
+impl<T> TagSet<T> {
+    pub fn new(index: &Arc<TagIndex<T>>, tags: Tags) -> Arc<TagSet<T>> {
         Arc::new(TagSet { index: Arc::clone(index), tags })
     }
 
@@ -147,33 +182,39 @@ impl TagSet {
         (self.tags.groups.slots(), &self.tags.digests)
     }
 
-    /// Enters what is about to be stored under a key. False if one of its tags was purged since its fetch began: whoever
-    /// purges gives the number first and reads the keys then, so one of the two sees the other.
-    pub fn enrol(&self, key: Key, began: u64) -> bool {
+    /// Enters what is about to be stored. False if one of its tags was purged since its fetch began: whoever
+    /// purges gives the number first and reads the index then, so one of the two sees the other.
+    pub fn enrol(&self, key: Key, object: &Arc<T>, began: u64) -> bool {
         for &digest in self.tags.digests.iter() {
+            let carrier = Arc::downgrade(object);
             match self.index.shard(digest).lock().entry(digest) {
-                Place::Vacant(place) => drop(place.insert(Keys::One(key, 1))),
-                Place::Occupied(mut place) => place.get_mut().add(key),
+                Place::Vacant(place) => drop(place.insert(Keys::One(key, Carriers::One(carrier)))),
+                Place::Occupied(mut place) => place.get_mut().add(key, carrier),
             }
         }
         self.index.enrolled.fetch_add(self.tags.digests.len() as u64, Ordering::Relaxed);
         let valid = self.is_valid_since(began);
         if !valid {
-            self.strike_off(key);
+            self.strike_off(key, object);
         }
         valid
     }
 
-    /// One that was entered has left.
-    pub fn strike_off(&self, key: Key) {
+    /// One that was entered has left. A purge may have taken it out of the index before.
+    pub fn strike_off(&self, key: Key, object: &T) {
         for &digest in self.tags.digests.iter() {
             if let Place::Occupied(mut place) = self.index.shard(digest).lock().entry(digest)
-                && place.get_mut().remove(key)
+                && place.get_mut().remove(key, object)
             {
                 place.remove();
             }
         }
         self.index.enrolled.fetch_sub(self.tags.digests.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Is what carries one of them being marked at this moment?
+    pub fn is_being_purged(&self) -> bool {
+        self.index.being_purged.lock().iter().any(|tag| self.tags.digests.binary_search(tag).is_ok())
     }
 
     /// Was none of them purged after this number?
@@ -188,50 +229,127 @@ impl TagSet {
 
     /// With what the index spends on them.
     pub fn heap_bytes(&self) -> usize {
-        size_of::<TagSet>() + self.tags.digests.len() * (size_of::<u64>() + size_of::<u32>() + TAG_BYTES)
+        size_of::<TagSet<T>>() + self.tags.digests.len() * (size_of::<u64>() + size_of::<u32>() + TAG_BYTES)
     }
 }
 
-impl Keys {
+impl<T> Keys<T> {
     fn as_use(&self, bits: u64) -> Option<TagUse> {
         match self {
-            Keys::One(key, objects) => Some(TagUse { bits, keys: 1, one_of_them: *key, objects: *objects as usize }),
+            Keys::One(key, carriers) => {
+                Some(TagUse { bits, keys: 1, one_of_them: *key, objects: carriers.all().len() })
+            }
             Keys::Many { keys, objects } => {
                 Some(TagUse { bits, keys: keys.len(), one_of_them: *keys.keys().next()?, objects: *objects })
             }
         }
     }
 
-    fn add(&mut self, key: Key) {
+    fn add(&mut self, key: Key, carrier: Weak<T>) {
         match self {
-            Keys::One(only, count) if *only == key => *count += 1,
-            Keys::One(only, count) => {
-                let (keys, objects) = (HashMap::from_iter([(*only, *count), (key, 1)]), *count as usize + 1);
+            Keys::One(only, carriers) if *only == key => carriers.add(carrier),
+            Keys::One(only, carriers) => {
+                let first = std::mem::replace(carriers, Carriers::One(Weak::new()));
+                let objects = first.all().len() + 1;
+                let keys = HashMap::from_iter([(*only, first), (key, Carriers::One(carrier))]);
                 *self = Keys::Many { keys, objects };
             }
             Keys::Many { keys, objects } => {
-                *keys.entry(key).or_insert(0) += 1;
                 *objects += 1;
+                match keys.entry(key) {
+                    Place::Vacant(place) => drop(place.insert(Carriers::One(carrier))),
+                    Place::Occupied(mut place) => place.get_mut().add(carrier),
+                }
             }
         }
     }
 
-    /// True when nothing is left.
-    fn remove(&mut self, key: Key) -> bool {
+    /// Takes an object out, if it is in. True when nothing is left.
+    fn remove(&mut self, key: Key, object: &T) -> bool {
         match self {
-            Keys::One(_, count) => {
-                *count -= 1;
-                *count == 0
+            Keys::One(only, carriers) => {
+                if *only == key {
+                    carriers.remove(object);
+                }
+                carriers.all().is_empty()
             }
             Keys::Many { keys, objects } => {
-                *objects -= 1;
-                let count = keys.get_mut(&key).expect("what is struck off was enrolled");
-                *count -= 1;
-                if *count == 0 {
-                    keys.remove(&key);
+                if let Place::Occupied(mut place) = keys.entry(key) {
+                    *objects -= usize::from(place.get_mut().remove(object));
+                    if place.get().all().is_empty() {
+                        place.remove();
+                    }
                 }
                 keys.is_empty()
             }
+        }
+    }
+}
+
+impl<T> Carriers<T> {
+    fn all(&self) -> &[Weak<T>] {
+        match self {
+            Carriers::One(only) => std::slice::from_ref(only),
+            Carriers::Many(all) => all,
+        }
+    }
+
+    fn add(&mut self, carrier: Weak<T>) {
+        match self {
+            Carriers::One(first) => {
+                *self = Carriers::Many(Box::new(SmallVec::from_iter([std::mem::take(first), carrier])))
+            }
+            Carriers::Many(all) => all.push(carrier),
+        }
+    }
+
+    /// True if it was in.
+    fn remove(&mut self, object: &T) -> bool {
+        let Some(at) = self.all().iter().position(|carrier| std::ptr::eq(carrier.as_ptr(), object)) else {
+            return false;
+        };
+        match self {
+            Carriers::One(_) => *self = Carriers::Many(Box::default()),
+            Carriers::Many(all) => drop(all.swap_remove(at)),
+        }
+        true
+    }
+}
+
+impl<T> TakenCarriers<'_, T> {
+    /// Shows what is still there to `each`, piece by piece. Most of it lies anywhere in memory: a look at all of a piece first has its
+    /// parts come side by side.
+    pub fn in_pieces(&mut self, mut each: impl FnMut(Vec<Arc<T>>)) {
+        let mut piece = Vec::with_capacity(PURGED_PIECE);
+        let mut show = |piece: &mut Vec<Weak<T>>| {
+            let is_there = |carrier: &&Weak<T>| carrier.strong_count() > 0;
+            let mut there = Vec::with_capacity(piece.iter().filter(is_there).count());
+            there.extend(piece.drain(..).filter_map(|carrier| carrier.upgrade()));
+            each(there);
+        };
+        let mut note = |carriers: Carriers<T>| {
+            match carriers {
+                Carriers::One(only) => piece.push(only),
+                Carriers::Many(all) => piece.extend(*all),
+            }
+            if piece.len() >= PURGED_PIECE {
+                show(&mut piece);
+            }
+        };
+        match self.keys.take() {
+            None => return,
+            Some(Keys::One(_, carriers)) => note(carriers),
+            Some(Keys::Many { keys, .. }) => keys.into_values().for_each(note),
+        }
+        show(&mut piece);
+    }
+}
+
+impl<T> Drop for TakenCarriers<'_, T> {
+    fn drop(&mut self) {
+        let mut being_purged = self.index.being_purged.lock();
+        if let Some(at) = being_purged.iter().position(|tag| *tag == self.tag) {
+            being_purged.swap_remove(at);
         }
     }
 }

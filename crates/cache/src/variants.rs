@@ -35,14 +35,14 @@ impl Slot {
         self.objects().map(|object| object.recency()).max().unwrap_or_default()
     }
 
-    /// One of its objects whose groups were invalidated.
+    /// One of its objects whose groups were invalidated, or that was purged by its tag.
     pub fn outdated(&self) -> Option<Arc<Object>> {
         self.objects().find(|object| !object.is_valid()).cloned()
     }
 
     /// Is there something newer, so that this came too late? A part does not outdate another of its representation.
     pub fn outdates(&self, object: &Object) -> bool {
-        self.whole.as_ref().is_some_and(|whole| whole.is_newer_than(object))
+        self.whole.as_ref().is_some_and(|whole| whole.is_newer_than(object) && !whole.is_withdrawn())
             || object.partial().is_some() && self.parts.outdate(object)
     }
 

@@ -41,7 +41,7 @@ impl Walk {
         let (slice, mask) = (u64::from(self.slice), u64::from(self.slices) - 1);
         for object in shard.objects(|key_bits| (key_bits >> 32) & mask == slice) {
             found.seen += 1;
-            if wanted(object) {
+            if !object.is_withdrawn() && wanted(object) {
                 found.objects.push(Arc::clone(object));
             }
         }

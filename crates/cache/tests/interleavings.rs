@@ -150,6 +150,31 @@ fn what_was_fetched_before_its_tag_was_purged_is_gone_after_it() {
 }
 
 #[test]
+fn a_purge_of_a_tag_races_with_what_takes_a_place_and_with_what_clears_it() {
+    let purge = |site: Arc<Site>| {
+        site.version.store(2, SeqCst);
+        let hit = site.cache.purge_tags(&[site.tag()], Purge::Hard, at(1_000));
+        assert!(hit <= 1, "one key");
+        assert_eq!(site.visit(2), 2, "an answer from before the purge");
+    };
+    let soften = |site: Arc<Site>| {
+        site.cache.purge_as(site.key(), Purge::SOFT, at(1_000));
+    };
+    let clear = |site: Arc<Site>| {
+        site.cache.set_memory(0);
+        site.cache.set_memory(1 << 20);
+        site.cache.take_out_purged(1);
+    };
+    let acts = move || vec![visitor(0), act(soften), act(purge), act(clear)];
+    let settings = CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() };
+    check(settings, acts, |site| {
+        site.cache.take_out_purged(usize::MAX);
+        assert_eq!(site.visit(0), 2);
+        assert_eq!(site.cache.stats().tags, site.cache.stats().objects);
+    });
+}
+
+#[test]
 fn a_soft_purge_races_with_everything_and_leaves_nothing_behind() {
     let settings = CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() };
     let soften = |site: Arc<Site>| {

@@ -22,6 +22,9 @@ use crate::purge_tally::OrderEnd;
 use crate::service::Proxy;
 use crate::vcl_story::bans::ProgramBan;
 
+/// What is taken out of what was purged before others may go first.
+const PURGED_STEP: usize = 64;
+
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeOrder {
@@ -100,6 +103,13 @@ impl Proxy {
         let outcome = self.purge_uncounted(order);
         self.shared.purge_tally.note(order.selector.kind(), order.end(outcome.is_ok()));
         outcome
+    }
+
+    /// Takes out and frees what purges of tags have marked, on the thread of whoever calls: for after the answer, which needs none of it.
+    pub fn take_out_purged(&self) {
+        while self.shared.cache.take_out_purged(PURGED_STEP) > 0 {
+            std::thread::yield_now();
+        }
     }
 
     /// Orders to purge since the start: selector, what came of it, and how many.

@@ -20,6 +20,8 @@ use crate::slots::CloseReason;
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// Stored responses that bans are tested on in the background, a tick: a few milliseconds of one core.
 const BANNED_PER_TICK_MAX: usize = 4_000;
+/// What purges of tags have marked and left in its place, a tick: two milliseconds of one core. Orders of the admin address see to theirs.
+const PURGED_PER_TICK_MAX: usize = 500;
 /// Stored responses that are looked at for whether their time is over, a tick.
 const REAPED_PER_TICK_MAX: usize = 1_000;
 /// What connections have, once they were told to end.
@@ -130,6 +132,7 @@ async fn tick(core: Rc<Core>) {
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.note_time(core.now());
             core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
+            core.shared.cache.take_out_purged(PURGED_PER_TICK_MAX);
             if core.site_ref().program.is_some() {
                 core.shared.cache.reap(core.now(), REAPED_PER_TICK_MAX);
             }

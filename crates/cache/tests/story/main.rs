@@ -20,6 +20,7 @@ mod object_head;
 mod outlived;
 mod personal;
 mod promoted_bodies;
+mod purged_behind;
 mod regrouping;
 mod sliced;
 mod softened;

@@ -11,7 +11,7 @@ use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, PurgeSelector, StoredSample
 use serde_json::{Value, json};
 
 use super::history::AnnotationKind;
-use super::looking::looking;
+use super::looking::{looking, looking_and_then};
 use super::purge_body::{self, RefreshOrder, ToFetch};
 use super::refresher::{Refresher, Run};
 use super::vcl_requests::{NotVcl, VclReply, query_value};
@@ -123,9 +123,10 @@ type Done = Result<(u16, Value), (u16, String)>;
 
 async fn purge(proxy: &Proxy, body: &[u8]) -> Done {
     let (word, order) = purge_body::purge(body).map_err(|why| (400, why))?;
-    let (started, asked) = (Moment::now(), proxy.clone());
+    let (started, asked, behind) = (Moment::now(), proxy.clone(), proxy.clone());
     let ordered = order.clone();
-    let outcome = looking(move || asked.purge(&ordered)).await?.map_err(|why| (422, why))?;
+    let purged = looking_and_then(move || asked.purge(&ordered), move || behind.take_out_purged()).await?;
+    let outcome = purged.map_err(|why| (422, why))?;
     let mut answer = purge_json(word, &order, &outcome);
     let has_disks = !proxy.disks_status().is_empty();
     let mut status = 200;
