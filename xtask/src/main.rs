@@ -54,6 +54,7 @@ mod plain_exchange;
 mod ports;
 mod process_signal;
 mod project;
+mod purge_cost;
 mod scenario_origin;
 mod seeded_run;
 mod shim;
@@ -138,6 +139,8 @@ usage: cargo xtask TASK
                            larder under one allocator and another: what is resident, and what a hit and a miss cost
   object-cost [--objects N] [--larder BINARY]
                            what one small object makes resident, here or in another larder, and in Debian's varnishd
+  purge-cost [--objects N] [--larder BINARY]
+                           how long a purge of a tag takes that a hundredth of 1,000,000 responses, or as told, carries
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -189,6 +192,7 @@ fn main() -> ExitCode {
         ["memory", options @ ..] => memory::task(&project, options),
         ["allocators", named @ ..] => allocators::task(&project, named),
         ["object-cost", options @ ..] => object_cost::task(&project, options),
+        ["purge-cost", options @ ..] => purge_cost::task(&project, options),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {

@@ -78,3 +78,26 @@ fn a_crash_behind_the_answer_brings_nothing_back() {
         assert_eq!(larder.origin.asked() > asked, takes_all, "{order}");
     }
 }
+
+/// Most of what a tag that many carry hits is freed behind the answer: to clients it is gone before, in memory, on the disk, and when a crash comes in between.
+#[test]
+fn what_many_carry_is_gone_before_it_is_freed() {
+    const MANY: usize = 300;
+    let mut larder = PurgingLarder::start("many", true);
+    let paths: Vec<String> = (0..MANY).map(|number| format!("/tagged/1?{number}")).collect();
+    let is_all_of = |larder: &PurgingLarder, version: u64| {
+        paths.iter().for_each(|path| assert_eq!(larder.version_of(path), version, "{path}"));
+    };
+    is_all_of(&larder, 1);
+    for round in 0..3 {
+        let version = larder.origin.renew();
+        let answer = larder.purge(&json!({ "tags": ["product-1"] }));
+        assert_eq!((&answer["dropped"], &answer["disks"]), (&json!(MANY), &json!("acknowledged")), "{answer}");
+        assert_eq!(larder.purge(&json!({ "tags": ["menu"] }))["dropped"], 0, "they are gone already");
+        if round == 1 {
+            larder.crash();
+            larder.begin();
+        }
+        is_all_of(&larder, version);
+    }
+}
