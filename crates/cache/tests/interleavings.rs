@@ -175,6 +175,24 @@ fn a_purge_of_a_tag_races_with_what_takes_a_place_and_with_what_clears_it() {
 }
 
 #[test]
+fn what_freshens_during_a_purge_of_its_tag_brings_nothing_back() {
+    // As an answer to HEAD does: the same body under a new head, from before the purge.
+    let freshen = |site: Arc<Site>| {
+        site.visit(1);
+        if let Answer::Fresh(object) = site.ask(1, false) {
+            site.cache.freshen(&object, None, facts(MINUTE_MS), at(1_000));
+        }
+    };
+    let purge = |site: Arc<Site>| {
+        site.version.store(2, SeqCst);
+        site.cache.purge_tags(&[site.tag()], Purge::Hard, at(1_000));
+        assert_eq!(site.visit(2), 2, "an answer from before the purge");
+    };
+    let acts = move || vec![act(freshen), act(purge)];
+    check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+}
+
+#[test]
 fn a_soft_purge_races_with_everything_and_leaves_nothing_behind() {
     let settings = CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() };
     let soften = |site: Arc<Site>| {
