@@ -3,14 +3,14 @@
 
 use std::sync::LazyLock;
 
-use proxy::settings::{RouteRules, RouteSettings};
+use proxy::settings::{RootSettings, RouteRules, RouteSettings, RouteTarget};
 use toml::de::DeTable;
 
 use super::complaint::Complaint;
 use super::nearest::nearest;
 use super::route_match::{self, Conditions};
 use super::route_words::{self, RouteWords};
-use super::section::{Complaints, Node, Section, text};
+use super::section::{self, Complaints, Node, Section, text};
 
 const TEXTS: [(&str, &str); 6] = [
     ("wordpress", include_str!("presets/wordpress.toml")),
@@ -30,8 +30,16 @@ pub struct Preset {
     name: &'static str,
     /// Of the whole site.
     site: RouteWords,
-    /// Of some of its paths.
-    paths: Vec<(Conditions, RouteWords)>,
+    paths: Vec<PathsOfSite>,
+}
+
+/// Some of the paths of a site.
+#[derive(Debug)]
+struct PathsOfSite {
+    conditions: Conditions,
+    words: RouteWords,
+    /// Where files answer: the Cache-Control of those that are there. What is not there is 404 then, and no `fallback` answers in its name.
+    files_cache_control: Option<String>,
 }
 
 /// For `preset = "NAME"`.
@@ -68,9 +76,10 @@ impl Preset {
         for mut section in top.sections("route") {
             let is_of_site = ["path", "path_pattern", "method", "header"].iter().all(|key| section.get(key).is_none());
             let (conditions, words) = (route_match::read(&mut section), route_words::read(&mut section, &[]));
+            let files_cache_control = section.read("cache_control", |node| section::text(node).map(str::to_owned));
             match is_of_site {
                 true => preset.site = words,
-                false => preset.paths.push((conditions, words)),
+                false => preset.paths.push(PathsOfSite { conditions, words, files_cache_control }),
             }
             section.end();
         }
@@ -85,12 +94,24 @@ impl Preset {
         self.site.over(for_all, self.name)
     }
 
-    /// The routes of its paths, made of the one for the whole site.
-    pub fn routes(&self, hosts: &[Option<String>], site: &RouteSettings) -> Vec<RouteSettings> {
-        let of = |(conditions, words): &(Conditions, RouteWords)| {
+    /// The routes of its paths, made of the one for the whole site. `roots`: those of all routes.
+    pub fn routes(
+        &self,
+        hosts: &[Option<String>],
+        site: &RouteSettings,
+        roots: &mut Vec<RootSettings>,
+    ) -> Vec<RouteSettings> {
+        let mut routes = Vec::new();
+        for PathsOfSite { conditions, words, files_cache_control } in &self.paths {
             let rules = words.over(&site.rules, self.name).into();
-            conditions.routes(hosts, &RouteSettings { rules, yields_to_paths: true, ..site.clone() })
-        };
-        self.paths.iter().flat_map(of).collect()
+            let mut route = RouteSettings { rules, yields_to_paths: true, ..site.clone() };
+            if let (RouteTarget::Root(at), Some(cache_control)) = (site.target, files_cache_control) {
+                route.target = RouteTarget::Root(roots.len());
+                let cache_control = Some(cache_control.clone());
+                roots.push(RootSettings { fallback: None, cache_control, ..roots[at].clone() });
+            }
+            routes.extend(conditions.routes(hosts, &route));
+        }
+        routes
     }
 }

@@ -240,7 +240,9 @@ fn route(
     };
     let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
     let mut routes = conditions.routes(&hosts, &route);
-    routes.extend(preset.iter().flat_map(|preset| preset.routes(&hosts, &route)));
+    if let Some(preset) = preset {
+        routes.extend(preset.routes(&hosts, &route, &mut all.roots));
+    }
     all.pages_spans.resize(all.routes.len() + routes.len(), span);
     routes
 }

@@ -216,6 +216,9 @@ mod tests {
             (&*hashed.body, hashed.field("cache-control")),
             ("app()", Some("public, max-age=31536000, immutable"))
         );
+        // Of another release: whoever keeps the page in the name of the script has a broken application for a year.
+        let gone = kitchen.get("/app-00000000.js", &[]);
+        assert_eq!((gone.status(), gone.field("cache-control")), (404, Some("no-cache")));
     }
 
     #[test]
