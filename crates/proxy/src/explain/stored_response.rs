@@ -78,8 +78,8 @@ impl StoredResponse {
 
 const NO_WORD: &str = "no word of how long: it is confirmed each time";
 
-/// The word by which it is fresh, found out by who judged it when it came. Where that comes to something else now, settings have changed, or a
-/// 304 or a purge has, and nobody remembers.
+/// The word by which it is fresh, found out by who judged it when it came. Where that comes to something else now, a soft purge, a 304 or
+/// other settings have changed it, and nobody remembers which.
 fn fresh_by(object: &Object, request: &Request<'_>, defaults: &StoreDefaults) -> String {
     if object.is_by_program() {
         return "the VCL".to_owned();
@@ -95,7 +95,7 @@ fn fresh_by(object: &Object, request: &Request<'_>, defaults: &StoreDefaults) ->
         return NO_WORD.to_owned();
     }
     if seconds.saturating_mul(1_000) != object.facts().lifetime_ms {
-        return "what held when it was stored; its fields and the settings say something else now".to_owned();
+        return "what held when it was stored, and a soft purge, a 304 or other settings have changed since".to_owned();
     }
     match rule {
         LifetimeSource::SharedMaxAge(source) => format!("{}: s-maxage={seconds}", source.field().canonical()),
