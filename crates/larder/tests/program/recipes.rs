@@ -218,7 +218,7 @@ mod tests {
         );
         // Of another release: whoever keeps the page in the name of the script has a broken application for a year.
         let gone = kitchen.get("/app-00000000.js", &[]);
-        assert_eq!((gone.status(), gone.field("cache-control")), (404, Some("no-cache")));
+        assert_eq!((gone.status(), gone.field("cache-control")), (404, Some("no-store")));
     }
 
     #[test]
