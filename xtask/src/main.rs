@@ -35,6 +35,7 @@ mod imports;
 mod judged_cache;
 mod large;
 mod licences;
+mod many_articles;
 mod memory;
 mod memory_line;
 mod memory_load;

@@ -3,23 +3,20 @@
 //! their number. What larder's own account says stands beside it; Varnish's knows its storage alone.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::many_articles::{BODY, PATIENCE, ask_for_all, serve};
 use crate::memory::{resident, status};
-use crate::memory_line::{Line, end_of_head};
+
 use crate::project::{Project, Stopwatch};
 use crate::started_larder;
 
 /// Since the index grows by doubling, another number finds it with more or with less left empty.
 const OBJECTS: u64 = 500_000;
-const BODY: [u8; 300] = [b'x'; 300];
-const LINES: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Longer than an allocator keeps for later what was freed.
 const SETTLING: Duration = Duration::from_secs(12);
@@ -49,7 +46,7 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let folder = project.scratch("object-cost")?;
     let origin = folder.join("origin.sock");
     let _ = fs::remove_file(&origin);
-    serve(&origin).map_err(|error| format!("the origin: {error}"))?;
+    serve(&origin, |_| head()).map_err(|error| format!("the origin: {error}"))?;
     let mut costs = Vec::new();
     for start in [start_larder, start_varnish] {
         let mut cache = start(project, &plan, &folder, &origin)?;
@@ -77,19 +74,7 @@ impl Plan {
     }
 }
 
-/// An origin whose every answer has eight fields and 300 bytes; nothing ends it but the end of the task.
-fn serve(path: &Path) -> io::Result<()> {
-    let listener = UnixListener::bind(path)?;
-    thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            // Whoever hangs up has what it wanted.
-            thread::spawn(move || drop(answer_all(socket)));
-        }
-    });
-    Ok(())
-}
-
-/// As the origin sends it.
+/// Of every answer: eight fields.
 fn head() -> String {
     format!(
         "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Mon, 23 Nov 2026 07:00:00 GMT\r\nContent-Type: text/html\r\n\
@@ -97,25 +82,6 @@ fn head() -> String {
          Cache-Control: max-age=1000000\r\nX-Request-Id: 7f3c9a\r\n\r\n",
         BODY.len()
     )
-}
-
-fn answer_all(mut socket: UnixStream) -> io::Result<()> {
-    let head = head();
-    let answer = [head.as_bytes(), &BODY].concat();
-    let (mut asked, mut had) = (vec![0; 8 << 10], 0);
-    loop {
-        match end_of_head(&asked[..had]) {
-            Some(end) => {
-                asked.copy_within(end..had, 0);
-                had -= end;
-                socket.write_all(&answer)?;
-            }
-            None => match socket.read(&mut asked[had..])? {
-                0 => return Ok(()),
-                read => had += read,
-            },
-        }
-    }
 }
 
 fn start_larder(project: &Project, plan: &Plan, folder: &Path, origin: &Path) -> Result<Cache, String> {
@@ -166,7 +132,7 @@ pub fn child_of(process: u32) -> Option<u32> {
 impl Cache {
     fn cost_of(&self, objects: u64, folder: &Path) -> Result<Cost, String> {
         let (before, accounted_before) = self.look(folder)?;
-        self.ask_for_all(objects).map_err(|error| format!("{}: {error}", self.name))?;
+        ask_for_all(&self.socket, objects).map_err(|error| format!("{}: {error}", self.name))?;
         thread::sleep(SETTLING);
         let (after, accounted_after) = self.look(folder)?;
         let for_one = |after: u64, before: u64| after.saturating_sub(before) as f64 / objects as f64;
@@ -182,31 +148,6 @@ impl Cache {
             _ => None,
         };
         Ok((bytes, accounted))
-    }
-
-    /// Each once, over a few connections at a time.
-    fn ask_for_all(&self, objects: u64) -> io::Result<()> {
-        let mut lines = Vec::new();
-        for _ in 0..LINES {
-            let socket = UnixStream::connect(&self.socket)?;
-            socket.set_read_timeout(Some(PATIENCE))?;
-            lines.push(Line::new(socket));
-        }
-        let mut number = 0;
-        while number < objects {
-            let round = LINES.min((objects - number) as usize);
-            for line in &mut lines[..round] {
-                write!(line.socket, "GET /articles/{number:08} HTTP/1.1\r\nHost: o.test\r\n\r\n")?;
-                number += 1;
-            }
-            for line in &mut lines[..round] {
-                let (status, length) = line.head()?;
-                if status != 200 || !line.body_is(length, &BODY)? {
-                    return Err(io::Error::other(format!("an answer of {status} that is not the origin's")));
-                }
-            }
-        }
-        Ok(())
     }
 }
 

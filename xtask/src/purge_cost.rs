@@ -3,16 +3,15 @@
 //! machine is in the figures.
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::memory_line::{Line, end_of_head};
+use crate::many_articles::{BODY, PATIENCE, ask_for_all, serve};
+use crate::memory_line::Line;
 use crate::project::Project;
 use crate::started_larder;
 
@@ -20,9 +19,6 @@ const OBJECTS: u64 = 1_000_000;
 const SECTIONS: u64 = 100;
 /// Orders of each kind.
 const ORDERS: u64 = 5;
-const BODY: [u8; 300] = [b'x'; 300];
-const LINES: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(30);
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let (mut objects, mut program) = (OBJECTS, project.larder());
@@ -38,7 +34,7 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let folder = project.scratch("purge-cost")?;
     let origin = folder.join("origin.sock");
     let _ = fs::remove_file(&origin);
-    serve(&origin).map_err(|error| format!("the origin: {error}"))?;
+    serve(&origin, head_of).map_err(|error| format!("the origin: {error}"))?;
     let at = format!("unix:{}", origin.display());
     let wanted = ["--workers", "1", "--origin", &at, "--memory", "8GiB"];
     let mut started = started_larder::start_program(Command::new(program), &folder, &wanted)?;
@@ -61,43 +57,15 @@ fn measure(folder: &Path, objects: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// An origin whose answers carry tags; nothing ends it but the end of the task.
-fn serve(path: &PathBuf) -> io::Result<()> {
-    let listener = UnixListener::bind(path)?;
-    thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            // Whoever hangs up has what it wanted.
-            thread::spawn(move || drop(answer_all(socket)));
-        }
-    });
-    Ok(())
-}
-
-fn answer_all(mut socket: UnixStream) -> io::Result<()> {
-    let (mut asked, mut had) = (vec![0; 8 << 10], 0);
-    loop {
-        match end_of_head(&asked[..had]) {
-            Some(end) => {
-                let answer = [head_of(number_in(&asked[..end])).as_bytes(), &BODY].concat();
-                asked.copy_within(end..had, 0);
-                had -= end;
-                socket.write_all(&answer)?;
-            }
-            None => match socket.read(&mut asked[had..])? {
-                0 => return Ok(()),
-                read => had += read,
-            },
-        }
-    }
-}
-
 /// The number in the path that is asked for.
 fn number_in(head: &[u8]) -> u64 {
     let digits = head.iter().skip_while(|byte| !byte.is_ascii_digit()).take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
-fn head_of(number: u64) -> String {
+/// Each answer has three tags.
+fn head_of(asked: &[u8]) -> String {
+    let number = number_in(asked);
     format!(
         "HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 07:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
          Cache-Control: max-age=1000000, stale-while-revalidate=1000\r\n\
@@ -106,31 +74,6 @@ fn head_of(number: u64) -> String {
         number % SECTIONS,
         number % 997
     )
-}
-
-/// Each once, over a few connections at a time.
-fn ask_for_all(socket: &Path, objects: u64) -> io::Result<()> {
-    let mut lines = Vec::new();
-    for _ in 0..LINES {
-        let socket = UnixStream::connect(socket)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        lines.push(Line::new(socket));
-    }
-    let mut number = 0;
-    while number < objects {
-        let round = LINES.min((objects - number) as usize);
-        for line in &mut lines[..round] {
-            write!(line.socket, "GET /articles/{number:08} HTTP/1.1\r\nHost: o.test\r\n\r\n")?;
-            number += 1;
-        }
-        for line in &mut lines[..round] {
-            let (status, length) = line.head()?;
-            if status != 200 || !line.body_is(length, &BODY)? {
-                return Err(io::Error::other(format!("an answer of {status} that is not the origin's")));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn ordered(admin: &Path, order: &str) -> io::Result<String> {
@@ -155,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_answer_has_the_tags_of_its_number() {
-        let head = head_of(number_in(b"GET /articles/00000142 HTTP/1.1\r\nHost: o.test\r\n\r\n"));
+        let head = head_of(b"GET /articles/00000142 HTTP/1.1\r\nHost: o.test\r\n\r\n");
         assert!(head.contains("\r\nSurrogate-Key: product-142 section-42 author-142\r\n"), "{head}");
     }
 }

@@ -345,6 +345,19 @@ mod tests {
     }
 
     #[test]
+    fn so_many_reasons_are_told_apart_and_no_more() {
+        let line = |why: usize| {
+            format!(
+                "192.0.2.1 - - [10/Oct/2000:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 10 \"-\" \"x\" miss 9 why-{why}\n"
+            )
+        };
+        let stored = "192.0.2.1 - - [10/Oct/2000:13:55:36 +0000] \"GET /b HTTP/1.1\" 200 10 \"-\" \"x\" miss 9 -\n";
+        let log: String = (0..REASONS_TOLD_MAX + 3).map(line).chain([line(0), stored.to_owned()]).collect();
+        let trace = read(log.as_bytes(), &ReadAs::default()).unwrap();
+        assert_eq!((trace.not_stored.len(), trace.not_stored["others"], trace.not_stored["why-0"]), (65, 3, 2));
+    }
+
+    #[test]
     fn lines_of_csv_are_seconds_key_and_bytes() {
         let csv = b"time,key,size\n10,a,5\n11.5, b,c ,6\r\n?\n12,a,5\n";
         assert_eq!(asks(csv), [(0, 5, 0), (1, 6, 1), (0, 5, 2)]);
