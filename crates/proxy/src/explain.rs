@@ -4,6 +4,8 @@
 //! The steps up to the look-up are those of a request, on a core of its own that only looks (`opened.rs`); the look-up is the cache's plan
 //! (`looked_up.rs`), which is what `ask` carries out.
 
+mod file_explained;
+mod held_rule;
 mod looked_up;
 mod opened;
 mod stored_response;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use message::Scheme;
 use wire::Refusal;
 
+pub use crate::explain::held_rule::HeldRule;
 pub use crate::explain::stored_response::StoredResponse;
 use crate::reason::Reason;
 use crate::service::Proxy;
@@ -54,8 +57,8 @@ pub enum WouldBe {
         token: &'static str,
         text: String,
     },
-    /// A file answers.
-    File,
+    /// A file answers, or the listing of a directory: this one.
+    File(String),
     Memcached,
     /// What is stored is dropped.
     Purge,
@@ -77,7 +80,7 @@ impl WouldBe {
             WouldBe::Pass => "pass",
             WouldBe::Disk => "disk",
             WouldBe::Answered { .. } => "answered",
-            WouldBe::File => "file",
+            WouldBe::File(_) => "file",
             WouldBe::Memcached => "memcached",
             WouldBe::Purge => "purge",
             WouldBe::Tunnel => "pipe",
@@ -92,6 +95,8 @@ pub struct GivenReason {
     pub reason: Reason,
     /// Names of fields, cookies or parameters, never a value.
     pub about: Option<String>,
+    /// The rule that holds of all that the reason may mean, where that is known.
+    pub rule: Option<HeldRule>,
 }
 
 /// The route of a request.
@@ -137,7 +142,19 @@ impl Explanation {
     }
 
     fn because(&mut self, reason: Reason, about: Option<String>) {
-        self.reasons.push(GivenReason { reason, about });
+        self.reasons.push(GivenReason { reason, about, rule: None });
+    }
+}
+
+impl GivenReason {
+    /// What it means: of the rule that holds, or in general.
+    pub fn means(&self) -> &str {
+        self.rule.as_ref().map_or(self.reason.means(), |rule| &rule.means)
+    }
+
+    /// What changes it. `None`: nothing should.
+    pub fn way_out(&self) -> Option<&str> {
+        self.rule.as_ref().map(|rule| &*rule.way_out).or(self.reason.way_out())
     }
 }
 

@@ -228,7 +228,7 @@ pub use backend_health::{HealthOrder, ProbeStatus};
 pub use clock::{Moment, wall_now_ms};
 pub use coding_threads::{CodingClassStatus, CodingStatus};
 pub use edges::Edge;
-pub use explain::{ExplainQuestion, ExplainedRoute, Explanation, GivenReason, StoredResponse, WouldBe};
+pub use explain::{ExplainQuestion, ExplainedRoute, Explanation, GivenReason, HeldRule, StoredResponse, WouldBe};
 pub use forward::password_file::check_password_file;
 pub use hit_history::HitRatios;
 pub use http_challenges::HttpChallenges;

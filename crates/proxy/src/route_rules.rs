@@ -36,6 +36,7 @@ pub(crate) mod route_conditions;
 pub(crate) mod route_verdict;
 pub(crate) mod target_rewrite;
 pub(crate) mod under_way;
+pub(crate) mod word_sources;
 
 use self::answer_fields::AnswerFields;
 use self::auth_request::AuthRequest;
@@ -50,6 +51,7 @@ use self::query_rules::QueryRules;
 use self::rate_table::Rate;
 use self::target_rewrite::TargetRewrite;
 use self::under_way::{ConnectionLimit, CountedBy};
+use self::word_sources::WordSources;
 
 /// What an operator says of a route.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,8 @@ pub struct RouteRules {
     pub request_fields: FieldEdits,
     pub caching: CachingRules,
     pub answer_fields: AnswerFields,
+    /// Who said what sends requests past the store.
+    pub sources: WordSources,
 }
 
 /// Who may ask.

@@ -48,6 +48,7 @@ pub use crate::route_rules::rate_table::Rate;
 pub use crate::route_rules::route_conditions::{FieldCondition, PathPattern};
 pub use crate::route_rules::target_rewrite::TargetRewrite;
 pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
+pub use crate::route_rules::word_sources::{WordSource, WordSources};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
 pub use crate::traces::trace_settings::TraceSettings;
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};

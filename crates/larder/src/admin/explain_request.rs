@@ -152,7 +152,7 @@ fn sentence(would_be: &WouldBe) -> String {
             "a disk is read first, and the origin is asked if that has nothing for this request".to_owned()
         }
         WouldBe::Answered { status, token, .. } => format!("larder answers {status} itself ({token})"),
-        WouldBe::File => "a file beneath the root answers, or 404".to_owned(),
+        WouldBe::File(shown) => format!("{shown} answers"),
         WouldBe::Memcached => "memcached is asked".to_owned(),
         WouldBe::Purge => "what is stored under this URL is dropped, with all its variants".to_owned(),
         WouldBe::Tunnel => "bytes flow both ways between client and origin".to_owned(),
@@ -164,8 +164,8 @@ fn reason_json(given: &GivenReason) -> Value {
     let reason = given.reason;
     json!({
         "word": reason.token(),
-        "means": reason.means(),
-        "way_out": reason.way_out(),
+        "means": given.means(),
+        "way_out": given.way_out(),
         "page": format!("docs/{}", reason.page()),
         "about": given.about,
     })

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use proxy::settings::{RootSettings, RouteRules, RouteSettings, RouteTarget};
+use proxy::settings::{RootSettings, RouteRules, RouteSettings, RouteTarget, WordSource};
 use toml::de::DeTable;
 
 use super::complaint::Complaint;
@@ -89,9 +89,13 @@ impl Preset {
         preset
     }
 
+    fn source(&self) -> WordSource {
+        WordSource::Preset(self.name)
+    }
+
     /// What holds for the whole site, above what holds for all sites.
     pub fn rules(&self, for_all: &RouteRules) -> RouteRules {
-        self.site.over(for_all, self.name)
+        self.site.over(for_all, self.source(), self.name)
     }
 
     /// The routes of its paths, made of the one for the whole site. `roots`: those of all routes.
@@ -103,7 +107,7 @@ impl Preset {
     ) -> Vec<RouteSettings> {
         let mut routes = Vec::new();
         for PathsOfSite { conditions, words, files_cache_control } in &self.paths {
-            let rules = words.over(&site.rules, self.name).into();
+            let rules = words.over(&site.rules, self.source(), self.name).into();
             let mut route = RouteSettings { rules, yields_to_paths: true, ..site.clone() };
             if let (RouteTarget::Root(at), Some(cache_control)) = (site.target, files_cache_control) {
                 route.target = RouteTarget::Root(roots.len());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proxy::settings::{
     AuthRequest, Bandwidth, CookieRules, CrossOrigin, GrantedLifetime, Login, MirrorSettings, NamePattern, Network,
-    OriginSettings, OwnAnswer, QueryRules, RouteAccess, RouteRules, RouteTimeouts, Selector, TargetRewrite,
+    OriginSettings, OwnAnswer, QueryRules, RouteAccess, RouteRules, RouteTimeouts, Selector, TargetRewrite, WordSource,
 };
 
 use toml::de::DeValue;
@@ -158,8 +158,8 @@ impl RouteWords {
         self
     }
 
-    /// What is said over what was said before. `zone` tells the route from others.
-    pub fn over(&self, before: &RouteRules, zone: &str) -> RouteRules {
+    /// What is said, and by whom, over what was said before. `zone` tells the route from others.
+    pub fn over(&self, before: &RouteRules, source: WordSource, zone: &str) -> RouteRules {
         let mut rules = before.clone();
         let RouteWords { allowed, denied, login, service, .. } = self.clone();
         let access = &mut rules.access;
@@ -192,6 +192,13 @@ impl RouteWords {
             rules.answer_fields.cross_origin = cross_origin.clone();
         }
         self.store_over(&mut rules);
+        let sources = &mut rules.sources;
+        let said = [
+            (self.cache.is_some(), &mut sources.cache),
+            (self.cookies.is_some(), &mut sources.cookies),
+            (self.query.is_some(), &mut sources.query),
+        ];
+        said.into_iter().filter(|(is_said, _)| *is_said).for_each(|(_, by)| *by = source);
         rules
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use message::{Authority, Scheme};
 use proxy::settings::{
     AuthRequest, ClosedPaths, ErrorClass, ErrorPages, FieldCondition, MemcachedSettings, OriginSettings, RootSettings,
-    RouteRules, RouteSettings, RouteTarget, StatusPageSettings,
+    RouteRules, RouteSettings, RouteTarget, StatusPageSettings, WordSource,
 };
 
 use super::complaint::Complaint;
@@ -57,7 +57,7 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         if others.is_empty() {
             fastcgi_section::check_only(top, first);
         }
-        let rules = Arc::new(for_all.words.over(&RouteRules::default(), ALL_ROUTES));
+        let rules = Arc::new(for_all.words.over(&RouteRules::default(), WordSource::Policy, ALL_ROUTES));
         all.routes.push(RouteSettings { rules, ..everything(RouteTarget::Origin(0)) });
     }
     let starts: Vec<usize> = sections.iter().map(|section| section.span().start).collect();
@@ -213,10 +213,10 @@ fn route(
     }
     check_preset(&mut section, preset);
     route_mirror::check(&mut section, target, words.mirror);
-    let for_all_rules = for_all.words.over(&RouteRules::default(), ALL_ROUTES);
+    let for_all_rules = for_all.words.over(&RouteRules::default(), WordSource::Policy, ALL_ROUTES);
     let beneath = preset.map_or(for_all_rules.clone(), |preset| preset.rules(&for_all_rules));
     let zone = route_access::zone(&(&hosts, &conditions));
-    let rules = words.over(&beneath, &zone);
+    let rules = words.over(&beneath, WordSource::Route, &zone);
     route_words::check_lifetimes(&mut section, &rules);
     if for_all.has_program {
         route_words::check_beside_program(&mut section);

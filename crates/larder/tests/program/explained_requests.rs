@@ -373,6 +373,75 @@ fn what_the_route_says_is_explained() {
 }
 
 #[test]
+fn the_rule_that_holds_is_named_with_who_said_it() {
+    let routes = "[policy]\nquery = { bypass = [\"draft\"] }\n[[route]]\norigin = \"app\"\n\
+                  [[route]]\nhost = \"blog.test\"\norigin = \"app\"\npreset = \"wordpress\"\n\
+                  [[route]]\npath = \"/own\"\norigin = \"app\"\ncache = false\n\
+                  [[route]]\npath = \"/lived\"\norigin = \"app\"\nttl = \"1m\"\n";
+    let larder = Explained::start_with("rules", routes);
+    for (path, flags, word, means, way_out) in [
+        (
+            "/a",
+            &["-H", "Host: blog.test", "-H", "Cookie: a=b; wordpress_logged_in_x=y"][..],
+            "cookie",
+            "`cookies = { bypass = […] }` of preset wordpress names wordpress_logged_in_x:",
+            "Nothing: this is meant",
+        ),
+        (
+            "/cart",
+            &["-H", "Host: blog.test"],
+            "route",
+            "`cache = false` of preset wordpress:",
+            "Nothing: this is meant",
+        ),
+        ("/a?preview=1", &["-H", "Host: blog.test"], "route", "of preset wordpress names preview:", "Nothing: this is"),
+        ("/own", &[], "route", "`cache = false` of the route:", "cache = \"origin\""),
+        ("/a?draft=1", &[], "route", "of [policy] names draft:", "take it out of `bypass`"),
+        ("/lived", &["-H", "Cookie: a=b"], "cookie", "no word of which cookies matter", "`cookies = { keep = []"),
+    ] {
+        let explained = larder.check(path, flags, "pass", &[word]);
+        let said = |key: &str| explained["reasons"][0][key].as_str().unwrap_or_default().to_owned();
+        assert!(said("means").contains(means), "{path}: {explained}");
+        assert!(said("way_out").contains(way_out) && !said("way_out").contains("strip"), "{path}: {explained}");
+    }
+}
+
+#[test]
+fn a_file_is_named_and_what_is_missing_is_404() {
+    let site = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("explained").join("site");
+    for (name, text) in [("a.css", "a{}"), ("index.php", "<?php"), ("sub/b.txt", "b"), ("empty/sub/c", "c")] {
+        let file = site.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    let routes = format!(
+        "[origin.php]\nfastcgi = \"127.0.0.1:1\"\n[[route]]\norigin = \"app\"\n\
+         [[route]]\nhost = \"php.test\"\norigin = \"php\"\nroot = {site:?}\n\
+         [[route]]\nhost = \"files.test\"\nroot = {site:?}\nlisting = \"html\"\n\
+         [[route]]\nhost = \"spa.test\"\nroot = {site:?}\nfallback = \"/a.css\"\n"
+    );
+    let larder = Explained::start_with("files", &routes);
+    for (host, path, would_be, part) in [
+        ("php.test", "/a.css", "file", "the file /"),
+        ("php.test", "/", "miss", "the script /"),
+        ("php.test", "/index.php/x", "miss", "index.php"),
+        ("php.test", "/sub", "answered", "301"),
+        ("php.test", "/../x", "answered", "400"),
+        ("files.test", "/sub/b.txt", "file", "sub/b.txt answers"),
+        ("files.test", "/gone.txt", "answered", "there is no file "),
+        ("files.test", "/empty/", "file", "the listing of "),
+        ("files.test", "/.hidden", "answered", "404"),
+        ("spa.test", "/any/page", "file", "a.css answers"),
+    ] {
+        let explained = larder.explain(path, &["-H", &format!("Host: {host}")]);
+        assert_eq!(explained["would_be"], would_be, "{host}{path}: {explained}");
+        assert!(explained.to_string().contains(part), "{host}{path}: {explained}");
+    }
+    let explained = larder.explain("/a.css", &["-H", "Host: php.test", "-X", "POST"]);
+    assert_eq!(explained["answer"]["status"], 405, "{explained}");
+}
+
+#[test]
 fn nothing_is_other_than_before() {
     let larder = Explained::start("unchanged");
     for path in ["/fresh", "/private", "/validated", "/agents", "/large"] {

@@ -11,8 +11,10 @@ use crate::clock::Clock;
 use crate::core::{Core, Shared};
 use crate::counted_routes;
 use crate::exchange_opening::is_program_s;
+use crate::explain::file_explained::{self, FileAnswering};
+use crate::explain::held_rule::{self, HeldRule};
 use crate::explain::looked_up;
-use crate::explain::{ExplainQuestion, ExplainedRoute, Explanation, WouldBe};
+use crate::explain::{ExplainQuestion, ExplainedRoute, Explanation, GivenReason, WouldBe};
 use crate::peer::Peer;
 use crate::policy::{self, WhyPassed};
 use crate::reason::Reason;
@@ -23,6 +25,7 @@ use crate::ruled_request::{self, RuledRequest};
 use crate::settings::{ListenMode, RouteTarget};
 use crate::site::{Routed, Site};
 use crate::transaction::admit::Unverified;
+use crate::transaction::files;
 use crate::transaction::lookup::Question;
 use crate::transaction::synth::Synth;
 
@@ -33,7 +36,6 @@ const BY_PASSWORD: &str = "name and password are verified first; what is said he
 const BY_SERVICE: &str = "a service is asked first whether the client may come in (auth_request); what is said here holds if it may, and says nothing of fields";
 const BY_COUNT: &str =
     "it is counted first how many requests are under way (connection_limit); what is said here holds if it may come";
-const OF_SCRIPTS: &str = "this is said of what the application answers; a file beneath the root comes first";
 
 pub(super) fn explain(shared: Arc<Shared>, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
     let core = Core::that_only_looks(shared, Clock::ahead(question.ahead_ms));
@@ -103,19 +105,13 @@ impl ExplainedRequest<'_, '_> {
     fn explain(&self, found: &Received, verdict: &Verdict, explained: &mut Explanation) {
         explained.would_be = match verdict {
             Verdict::Lookup(key) => return self.look_up(*key, found, explained),
-            Verdict::Scripts(_, of) => {
-                explained.notes.push(OF_SCRIPTS.to_owned());
-                match of {
-                    OfScripts::Lookup(key) => return self.look_up(*key, found, explained),
-                    OfScripts::Pass(why) => self.passed(found.routed, *why, explained),
-                }
-            }
+            Verdict::Scripts(root, of) => return self.explain_scripts(*root, *of, found, explained),
             Verdict::Pass(why) => self.passed(found.routed, *why, explained),
             Verdict::Admit(unverified) => {
                 explained.notes.push(who_admits(self.site, found.routed, unverified).to_owned());
                 return self.explain(found, &unverified.then, explained);
             }
-            Verdict::Files(_) => WouldBe::File,
+            Verdict::Files(root) => self.beneath(*root, found, explained).unwrap_or(WouldBe::Miss),
             Verdict::Memcached(_) => WouldBe::Memcached,
             Verdict::Pipe => WouldBe::Tunnel,
             Verdict::Purge => WouldBe::Purge,
@@ -123,6 +119,37 @@ impl ExplainedRequest<'_, '_> {
             // That was asked before.
             Verdict::Program => WouldBe::Program(String::new()),
         };
+    }
+
+    /// What is stored and fresh is answered before the disk is asked; then a file answers, and a script where that is what there is.
+    fn explain_scripts(&self, root: usize, of: OfScripts, found: &Received, explained: &mut Explanation) {
+        let mut stored = explained.clone();
+        if let OfScripts::Lookup(key) = of {
+            self.look_up(key, found, &mut stored);
+        }
+        explained.would_be = match (self.beneath(root, found, explained), of) {
+            (_, OfScripts::Lookup(_)) if stored.would_be == WouldBe::Hit => return *explained = stored,
+            (Some(would_be), _) => would_be,
+            (None, OfScripts::Lookup(key)) => return self.look_up(key, found, explained),
+            (None, OfScripts::Pass(why)) => self.passed(found.routed, why, explained),
+        };
+    }
+
+    /// What answers of what lies beneath a root; none where a script does, which the origin runs.
+    fn beneath(&self, root: usize, found: &Received, explained: &mut Explanation) -> Option<WouldBe> {
+        let routed = (root, found.routed);
+        match file_explained::of(self.site, routed, &found.client, &self.received.request) {
+            FileAnswering::File(shown) => Some(WouldBe::File(shown)),
+            FileAnswering::Answered(synth) => Some(answered(&synth)),
+            FileAnswering::Absent(missing) => {
+                explained.notes.push(missing);
+                Some(answered(&files::absent()))
+            }
+            FileAnswering::Script(shown) => {
+                explained.notes.push(format!("{shown} is what the origin runs"));
+                None
+            }
+        }
     }
 
     fn look_up(&self, key: cache::Key, found: &Received, explained: &mut Explanation) {
@@ -134,17 +161,14 @@ impl ExplainedRequest<'_, '_> {
     }
 
     fn passed(&self, routed: Routed, why: WhyPassed, explained: &mut Explanation) -> WouldBe {
-        let about = match why {
-            WhyPassed::Cookie => {
-                let rules = self.site.rules_of(routed);
-                let bypassing = rules.map(|rules| rules.cookies.bypassing(self.came.fields)).unwrap_or_default();
-                if bypassing.is_empty() { who_it_names(self.came.fields) } else { Some(shown(bypassing)) }
-            }
-            WhyPassed::Credentials => who_it_names(self.came.fields),
+        let mut rule = self.site.rules_of(routed).and_then(|rules| held_rule::of(rules, self.came, why));
+        let of_rule = rule.as_mut().and_then(HeldRule::take_about);
+        let about = of_rule.or_else(|| match why {
+            WhyPassed::Cookie | WhyPassed::Credentials => who_it_names(self.came.fields),
             WhyPassed::Method => Some(String::from_utf8_lossy(self.came.method_text).into_owned()),
             WhyPassed::Body | WhyPassed::NoHost | WhyPassed::Route => None,
-        };
-        explained.because(why.reason(), about);
+        });
+        explained.reasons.push(GivenReason { reason: why.reason(), about, rule });
         WouldBe::Pass
     }
 

@@ -28,6 +28,12 @@ impl QueryRules {
             && query.split(|&byte| byte == b'&').any(|pair| NamePattern::any(&self.bypass, name_of(&pair)))
     }
 
+    /// The names of those that do.
+    pub(crate) fn bypassing<'a>(&self, query: &'a [u8]) -> Vec<&'a [u8]> {
+        let names = query.split(|&byte| byte == b'&').map(|pair| name_of(&pair));
+        names.filter(|name| NamePattern::any(&self.bypass, name)).collect()
+    }
+
     /// May a query become another one?
     pub fn acts(&self) -> bool {
         !self.ignored.is_empty() || self.kept.is_some() || self.sorts

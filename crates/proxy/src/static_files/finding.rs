@@ -72,6 +72,33 @@ pub(crate) struct ListingBounds {
     pub(crate) bytes_max: usize,
 }
 
+/// What a path means, where nobody is to be shown it.
+#[derive(Debug)]
+pub(crate) enum MeantFile {
+    /// A file of this name, which may be read.
+    File(Vec<u8>),
+    Directory,
+    Listing,
+    Script(ScriptPath),
+}
+
+/// What [`find`] would find: nothing of it is read.
+pub(crate) fn meant(settings: &RootSettings, path: &FilePath) -> Result<MeantFile, NotShown> {
+    let root = path_meaning::open_root(settings, Reach::Disk)?;
+    match path_meaning::of(settings, root.as_fd(), path, Reach::Disk)? {
+        PathMeaning::File(relative, _) => open_regular(root.as_fd(), &relative).map(|_| MeantFile::File(relative)),
+        PathMeaning::Directory => Ok(MeantFile::Directory),
+        PathMeaning::Script(script) => Ok(MeantFile::Script(script)),
+        PathMeaning::NoIndex(_) if settings.lists_nothing() => Err(unlisted(settings)),
+        PathMeaning::NoIndex(_) => Ok(MeantFile::Listing),
+    }
+}
+
+/// What a directory is that has no index file and is not listed.
+fn unlisted(settings: &RootSettings) -> NotShown {
+    if script_path::hands_directories_on(settings) { NotShown::Absent } else { NotShown::NoIndex }
+}
+
 /// Finds the file of a path. `known` is what was found before: it stays if it is still that file, unchanged.
 pub(crate) fn find(
     settings: &RootSettings,
@@ -89,8 +116,7 @@ pub(crate) fn find(
         PathMeaning::NoIndex(directory) => {
             return match terms.form {
                 Some(form) => listing(settings, root, (path, &directory), known, form, terms),
-                None if script_path::hands_directories_on(settings) => Err(NotShown::Absent),
-                None => Err(NotShown::NoIndex),
+                None => Err(unlisted(settings)),
             };
         }
     };

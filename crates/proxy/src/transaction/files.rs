@@ -5,16 +5,18 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use message::Method;
+use message::{Method, Request};
 use rules::media_range;
 use wire::ReceivedRequest;
 
 use crate::access_log::CacheVerdict;
 use crate::answer_plan::AnswerPlan;
+use crate::client_identity::ClientIdentity;
 use crate::parsed_request;
 use crate::route_rules::guards::WhyRefused;
 use crate::route_rules::route_verdict::{self, MeantRoute, RouteQuestion};
 use crate::settings::{Listing, RootSettings, RouteTarget};
+use crate::site::{Routed, Site};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
 use crate::static_files::listing_page::ListingForm;
@@ -47,27 +49,45 @@ enum Sought {
 
 /// The origin of the root is to be asked. What guards a script holds whatever stands behind it, and for a directory that it answers for.
 fn run_script(tx: &mut Transaction, script: Arc<ScriptPath>, is_lookup: bool) -> Step {
-    let path = FilePath { relative: script.relative.clone(), is_directory: false }.canonical();
-    let request = tx.head.request();
-    // The script that answers for what is no file is asked for everywhere.
-    let is_front = tx.site.route_of(tx.routed).is_some_and(|route| match route.target {
-        RouteTarget::Root(root) => {
-            tx.site.files.roots[root].fallback.as_deref().is_some_and(|it| it.as_bytes() == path)
-        }
-        _ => false,
-    });
-    let refused = match is_front {
-        true => tx.site.closes(&request, &path).then_some(WhyRefused::Closed),
-        false => tx.site.why_script_refused(&request, &tx.client, (tx.routed.route, &path)),
-    };
-    if let Some(why) = refused {
-        return Step::Synth(why.synth(&tx.client));
+    let path = path_of(&script);
+    if let Some(refused) = script_refused(&tx.site, tx.routed, &tx.client, &tx.head.request(), &script) {
+        return Step::Synth(refused);
     }
+    let is_front = is_front(&tx.site, tx.routed, &path);
     if !is_front && let Err(limited) = limits_of_script(tx, &path) {
         return limited;
     }
     tx.script = Some(script);
     if is_lookup { Step::Lookup } else { Step::Pass }
+}
+
+/// By which it is asked for.
+fn path_of(script: &ScriptPath) -> Vec<u8> {
+    FilePath { relative: script.relative.clone(), is_directory: false }.canonical()
+}
+
+/// The script that answers for what is no file is asked for everywhere.
+fn is_front(site: &Site, routed: Routed, path: &[u8]) -> bool {
+    site.route_of(routed).is_some_and(|route| match route.target {
+        RouteTarget::Root(root) => site.files.roots[root].fallback.as_deref().is_some_and(|it| it.as_bytes() == path),
+        _ => false,
+    })
+}
+
+/// What is answered in place of a script that may not be run for this client.
+pub(crate) fn script_refused(
+    site: &Site,
+    routed: Routed,
+    client: &ClientIdentity,
+    request: &Request<'_>,
+    script: &ScriptPath,
+) -> Option<Synth> {
+    let path = path_of(script);
+    let why = match is_front(site, routed, &path) {
+        true => site.closes(request, &path).then_some(WhyRefused::Closed),
+        false => site.why_script_refused(request, client, (routed.route, &path)),
+    };
+    why.map(|why| why.synth(client))
 }
 
 /// Those of the route that the script's own path belongs to, where another one was asked for: a directory, or what stands behind the script.
@@ -102,8 +122,7 @@ async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Sought,
         Err(NoPath::Hidden) => return fallback(tx, root, &settings).await.filter(Sought::is_script).ok_or_else(absent),
     };
     let canonical = path.canonical();
-    if canonical != request.path && route_of(tx, &canonical) != Some(RouteTarget::Root(root)) {
-        // Another spelling is no way round the routes.
+    if is_way_round(&tx.site, &request, root, &canonical) {
         return Err(absent());
     }
     let known = match known {
@@ -248,10 +267,10 @@ fn listing_key(form: ListingForm, canonical: &[u8]) -> Vec<u8> {
     [prefix, canonical].concat()
 }
 
-fn route_of(tx: &Transaction, path: &[u8]) -> Option<RouteTarget> {
-    let mut request = tx.head.request();
-    request.path = path;
-    tx.site.routes.find(&request).map(|route| tx.site.routes.at(route).target)
+/// Does the one spelling of a path belong to another route than the one that was sent? Another spelling is no way round the routes.
+pub(crate) fn is_way_round(site: &Site, request: &Request<'_>, root: usize, canonical: &[u8]) -> bool {
+    let route_of_canonical = || site.routes.find_path(request, canonical).map(|route| site.routes.at(route).target);
+    canonical != request.path && route_of_canonical() != Some(RouteTarget::Root(root))
 }
 
 fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
@@ -271,12 +290,12 @@ fn show(tx: &Transaction, file: Arc<OpenFile>) -> Step {
     Step::Deliver(Box::new(Answer::File(file)))
 }
 
-fn absent() -> Synth {
+pub(crate) fn absent() -> Synth {
     refused(NotShown::Absent)
 }
 
 /// What is said never tells what lies where: only an operator's own mistakes name a setting.
-fn refused(why: NotShown) -> Synth {
+pub(crate) fn refused(why: NotShown) -> Synth {
     match why {
         NotShown::Absent => Synth::file(404, "file-absent", "There is no such file."),
         NotShown::Unreadable => Synth::file(403, "file-unreadable", "This file may not be read."),
