@@ -34,15 +34,29 @@ impl GrantedLifetime {
     fn is_for(&self, status: Status) -> bool {
         match self.statuses {
             Some((first, last)) => (first..=last).contains(&status.0),
-            None => matches!(status.0, 200 | 203 | 300 | 301 | 308),
+            None => is_page(status),
         }
     }
+}
+
+/// Does the status say by itself that the page is there, or has moved for good?
+fn is_page(status: Status) -> bool {
+    matches!(status.0, 200 | 203 | 300 | 301 | 308)
 }
 
 impl Grant {
     /// How long a response with this status is fresh that does not say it.
     pub fn lifetime_s(&self, status: Status) -> Option<u64> {
         self.lifetimes.iter().find(|lifetime| lifetime.is_for(status)).map(|lifetime| lifetime.seconds)
+    }
+
+    /// How long what is stale may be served meanwhile, and if the origin fails, where the response says neither. `has_lifetime`: somebody has said,
+    /// or it may be guessed, how long it is fresh. An error of which nobody says that comes to no store only to be served stale.
+    pub(crate) fn stale_windows_s(&self, status: Status, has_lifetime: bool) -> (Option<u64>, Option<u64>) {
+        match has_lifetime || is_page(status) {
+            true => (self.stale_while_revalidate_s, self.stale_if_error_s),
+            false => (None, None),
+        }
     }
 
     /// Are there responses that are stored by the operator's word alone? Then nothing has been said of who may have them.
@@ -143,5 +157,25 @@ mod tests {
         assert_eq!((facts.stale_while_revalidate_ms, facts.stale_if_error_ms), (1_000, Some(20_000)));
         let facts = judged(&windows, 200, &[], &[("Cache-Control", "max-age=5, must-revalidate")]).unwrap();
         assert_eq!((facts.stale_while_revalidate_ms, facts.stale_if_error_ms), (0, None));
+    }
+
+    #[test]
+    fn an_error_without_a_lifetime_is_not_stored_to_be_stale() {
+        let windows = Grant { stale_while_revalidate_s: Some(10), stale_if_error_s: Some(20), ..granted(None, 60) };
+        for status in [204, 404, 405, 410, 501] {
+            assert_eq!(judged(&windows, status, &[], &[]), Err(WhyNotStored::NeverReusable), "{status}");
+            let facts = judged(&windows, status, &[], &[("ETag", "\"a\"")]).unwrap();
+            assert_eq!((facts.stale_while_revalidate_ms, facts.stale_if_error_ms), (0, None), "{status}");
+            let facts = judged(&windows, status, &[], &[("Cache-Control", "max-age=5")]).unwrap();
+            assert_eq!((facts.lifetime_ms, facts.stale_while_revalidate_ms), (5_000, 10_000), "{status}");
+        }
+        let of_errors = Grant { lifetimes: granted(Some((404, 404)), 5).lifetimes, ..windows.clone() };
+        let facts = judged(&of_errors, 404, &[], &[]).unwrap();
+        assert_eq!((facts.lifetime_ms, facts.stale_while_revalidate_ms), (5_000, 10_000));
+        // A page of which nobody says it is served stale, where the operator says no more than that.
+        let only_windows = Grant { lifetimes: [].into(), ..windows };
+        let facts = judged(&only_windows, 200, &[], &[]).unwrap();
+        assert_eq!((facts.lifetime_ms, facts.stale_while_revalidate_ms), (0, 10_000));
+        assert_eq!(judged(&only_windows, 404, &[], &[]), Err(WhyNotStored::NeverReusable));
     }
 }

@@ -269,8 +269,10 @@ fn facts(exchange: &Exchange<'_>, policy: &Policy, arrived: FieldsView<'_>) -> J
     let is_said_of_others = names_caches || exchange.defaults.share_by_max_age;
     let origin_says_shared = directives.public || is_said_of_others && says_lifetime(origin_said_s);
     let operator_says_shared = origin_said_s.is_none() && says_lifetime(said_s);
-    let while_revalidate_s = directives.stale_while_revalidate_s.or(grant.stale_while_revalidate_s);
-    let if_error_s = directives.stale_if_error_s.or(grant.stale_if_error_s);
+    let has_lifetime = rule != LifetimeSource::Nothing;
+    let granted = grant.stale_windows_s(exchange.response.status, has_lifetime);
+    let while_revalidate_s = directives.stale_while_revalidate_s.or(granted.0);
+    let if_error_s = directives.stale_if_error_s.or(granted.1);
     let facts = Facts {
         initial_age_ms: corrected_age_ms.max(apparent_age_s * 1000),
         lifetime_ms: lifetime_s * 1000,

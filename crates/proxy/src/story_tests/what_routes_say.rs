@@ -235,6 +235,18 @@ fn nothing_is_stored_where_the_route_says_so() {
 }
 
 #[test]
+fn an_error_without_a_lifetime_is_not_kept_to_be_served_stale() {
+    let mut caching = lives(60);
+    caching.grant.stale_while_revalidate_s = Some(600);
+    caching.grant.stale_if_error_s = Some(600);
+    let story = with(RouteRules { caching, ..RouteRules::default() });
+    story.origin([answer(404, &[], "not yet"), answer(200, &[], "there")]);
+    assert_eq!((story.get("/new", &[]).status(), story.get("/new", &[]).body()), (404, "there"));
+    story.origin([answer(404, &["Cache-Control: max-age=5"], "gone")]);
+    assert_eq!((story.get("/old", &[]).status(), story.get("/old", &[]).asked().len()), (404, 0));
+}
+
+#[test]
 fn queries_are_cut_and_sorted_before_anybody_sees_them() {
     let query = QueryRules { kept: Some(names(&["id", "page"])), sorts: true, ..QueryRules::default() };
     let story = with(RouteRules { query, ..RouteRules::default() });
