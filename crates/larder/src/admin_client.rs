@@ -300,7 +300,7 @@ fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
             token_file: None,
             history: HistoryPlace::Off,
         },
-        Some(path) => config::load(path).map_err(|error| error.show(false))?.admin,
+        Some(path) => config::load_admin(path).map_err(|error| without_error(&error.show(false)))?,
     };
     let token = match &flags.token_file {
         None => plan.token,
@@ -310,6 +310,11 @@ fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
         (Some(address), _) | (None, AdminAddress::At(address)) => Ok((address, token)),
         (None, AdminAddress::Off) => Err("[admin] address is \"off\" in the config: give --admin ADDRESS".to_owned()),
     }
+}
+
+/// Whoever says it begins with that word already.
+fn without_error(drawn: &str) -> String {
+    drawn.replacen(": error: ", ": ", 1)
 }
 
 fn read_token(path: &Path) -> Result<String, String> {
@@ -341,6 +346,13 @@ mod tests {
         check("HTTP/1.1 409 Conflict\r\nA: b\r\n\r\n{}\n", Some((409, "{}\n")));
         check("HTTP/1.1 200 OK\r\nA: b\r\n", None);
         check("SSH-2.0\r\n\r\n", None);
+    }
+
+    #[test]
+    fn an_error_is_called_one_once() {
+        let flags = AdminFlags { config: Some("/nowhere/larder.toml".into()), ..AdminFlags::default() };
+        let why = whom(&flags).map(|_| ()).unwrap_err();
+        assert!(why.starts_with("/nowhere/larder.toml: No such file") && !why.contains("error: "), "{why}");
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub use show::Shown;
 use crate::bounded_file;
 use crate::hsts::{HSTS_FORM, parse_hsts};
 use crate::limits;
-use crate::plan::Plan;
+use crate::plan::{AdminPlan, Plan};
 
 /// Why there is no plan.
 #[derive(Debug)]
@@ -92,37 +92,55 @@ impl ConfigError {
 
 /// Reads and checks a file.
 pub fn load(path: &Path) -> Result<Plan, ConfigError> {
-    let name = path.display().to_string();
-    let unreadable = |why: &dyn std::fmt::Display| ConfigError::Unreadable(format!("{name}: error: {why}"));
+    let mut plan = load_by(path, read_top)?;
+    let logins = forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings);
+    logins.map_err(|why| unreadable(path, why))?;
+    Ok(plan)
+}
+
+/// Reads `[admin]` of a file and nothing else: a command to the larder that runs is obeyed whatever mistake was made in the rest since.
+pub fn load_admin(path: &Path) -> Result<AdminPlan, ConfigError> {
+    load_by(path, |mut top| {
+        let mut plan = Plan::default();
+        read_admin(&mut top, &mut plan);
+        plan
+    })
+    .map(|plan| plan.admin)
+}
+
+fn load_by(path: &Path, read: impl FnOnce(Section<'_>) -> Plan) -> Result<Plan, ConfigError> {
     if path.extension().is_some_and(|extension| extension == "vcl") {
-        return Err(unreadable(&"this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]"));
+        let why = "this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]";
+        return Err(unreadable(path, why));
     }
-    let text = bounded_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(&why))?;
+    let text = bounded_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(path, why))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut plan = read_in(&text, folder).map_err(|mut complaints| {
+    let mut plan = read_in(&text, folder, read).map_err(|mut complaints| {
         complaints.truncate(limits::COMPLAINTS_MAX);
-        ConfigError::Faulty(Box::new(FaultyFile { name: name.clone(), text, complaints }))
+        ConfigError::Faulty(Box::new(FaultyFile { name: path.display().to_string(), text, complaints }))
     })?;
     paths_beside::apply(&mut plan, folder);
-    admin_section::read_token_file(&mut plan.admin).map_err(|why| unreadable(&why))?;
-    forward_section::read_logins(&mut plan.settings.forward, &mut plan.warnings).map_err(|why| unreadable(&why))?;
+    admin_section::read_token_file(&mut plan.admin).map_err(|why| unreadable(path, why))?;
     Ok(plan)
+}
+
+fn unreadable(path: &Path, why: impl std::fmt::Display) -> ConfigError {
+    ConfigError::Unreadable(format!("{}: error: {why}", path.display()))
 }
 
 /// Checks a text, whose relative paths begin where larder was started.
 pub fn read(text: &str) -> Result<Plan, Vec<Complaint>> {
-    read_in(text, Path::new(""))
+    read_in(text, Path::new(""), read_top)
 }
 
 /// Checks the text of a file in this folder.
-fn read_in(text: &str, folder: &Path) -> Result<Plan, Vec<Complaint>> {
+fn read_in(text: &str, folder: &Path, read: impl FnOnce(Section<'_>) -> Plan) -> Result<Plan, Vec<Complaint>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(toml_mistakes::complaints(text));
     }
     let complaints = Complaints::with_advice(advice::for_key, advice::for_table).in_folder(folder);
-    let top = Section::top(document.get_ref(), 0..text.len(), &complaints);
-    let plan = read_top(top);
+    let plan = read(Section::top(document.get_ref(), 0..text.len(), &complaints));
     match complaints.into_sorted() {
         sorted if sorted.is_empty() => Ok(plan),
         sorted => Err(sorted),
@@ -190,14 +208,18 @@ fn read_top(mut top: Section<'_>) -> Plan {
     if let Some(section) = top.section("traces") {
         traces_section::read(section, &mut plan);
     }
-    if let Some(section) = top.section("admin") {
-        admin_section::read(section, &mut plan);
-    }
+    read_admin(&mut top, &mut plan);
     if let Some(section) = top.section("resolver") {
         sections::resolver(section, &mut plan.settings.resolver);
     }
     top.end();
     plan
+}
+
+fn read_admin(top: &mut Section<'_>, plan: &mut Plan) {
+    if let Some(section) = top.section("admin") {
+        admin_section::read(section, plan);
+    }
 }
 
 /// A token (RFC 9110 §5.6.2): it stands in Via as a pseudonym and in Cache-Status as a name.

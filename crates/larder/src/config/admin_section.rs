@@ -55,13 +55,41 @@ fn token(written: &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{ConfigError, load, read};
+    use proxy::settings::ListenAddress;
+
+    use crate::addresses::AdminAddress;
+    use crate::config::{ConfigError, load, load_admin, read};
 
     fn loaded(folder: &Path, token: &str) -> Result<Option<String>, String> {
         std::fs::write(folder.join("larder.toml"), "[admin]\ntoken_file = \"admin.token\"\n").unwrap();
         std::fs::write(folder.join("admin.token"), token).unwrap();
         let plan = load(&folder.join("larder.toml")).map_err(|error: ConfigError| error.show(false))?;
         Ok(plan.admin.token)
+    }
+
+    #[test]
+    fn a_command_reads_admin_alone() {
+        let folder = std::env::temp_dir().join(format!("larder-admin-alone-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("larder.toml");
+        let admin = "[admin]\naddress = \"unix:a.sock\"\ntoken = \"0123456789abcdef\"\n";
+        let read = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            load_admin(&file).map_err(|error| error.show(false))
+        };
+        for broken in ["colour = 1\n", "[[route]]\npath = 5\n", "[listen]\n", "[origin.a]\nurls = \"x y\"\n"] {
+            let found = read(&[broken, admin].concat()).unwrap_or_else(|why| panic!("{broken}: {why}"));
+            assert_eq!(found.token.as_deref(), Some("0123456789abcdef"), "{broken}");
+            let socket = ListenAddress::Unix(folder.join("a.sock"));
+            assert_eq!(found.address, AdminAddress::At(socket), "beside the file");
+            assert!(load(&file).is_err(), "{broken}");
+        }
+        for (wrong, said) in [("[admin]\ntoken = \"short\"\n", "at least 16"), ("[admin\n", "error")] {
+            let why = read(wrong).map(|_| ()).unwrap_err();
+            assert!(why.contains(said), "{wrong}: {why}");
+        }
+        assert_eq!(read("").unwrap().token, None);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
