@@ -309,6 +309,20 @@ mod tests {
         assert_eq!(settings.roots[0].scripts.as_ref().map(|scripts| scripts.origin), Some(0));
         assert!(settings.routes[0].closed.as_ref().is_some_and(|closed| closed.close(b"/wp-content/uploads/a.php")));
         assert!(settings.routes.len() > 1 && settings.routes[0].rules.caching.grant.gives_lifetimes());
+        let relative = InitFlags {
+            origins: vec![parse_origin("unix:app.sock").unwrap()],
+            listen: parse_listen("unix:l.sock").ok(),
+            ..InitFlags::default()
+        };
+        let text = init_text::text(&relative, "0123456789abcdef");
+        let here = std::env::current_dir().unwrap().display().to_string();
+        assert!(text.contains(&format!("urls = [\"unix:{here}/app.sock\"]")), "{text}");
+        assert!(text.contains(&format!("address = \"unix:{here}/l.sock\"")), "{text}");
+        let scripts = InitFlags { root: Some("/srv".into()), fastcgi: parse_fastcgi("unix:fpm.sock").ok(), ..relative };
+        let text = init_text::text(&scripts, "0123456789abcdef");
+        assert!(text.contains(&format!("fastcgi = \"unix:{here}/fpm.sock\"")), "{text}");
+        let secure = InitFlags { root: Some("/srv".into()), cert: Some("a.pem".into()), ..InitFlags::default() };
+        assert!(init_text::text(&secure, "0123456789abcdef").contains("address = \"*:443\""), "on any machine");
         let acme = InitFlags {
             origins,
             hosts: vec!["a.test".to_owned()],

@@ -1,11 +1,11 @@
 //! The larder.toml that `larder init` writes, with a word about each thing that somebody may want to change.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proxy::settings::{ListenAddress, OriginUrl};
 
 use crate::acme_plan::TERMS;
-use crate::addresses::{show_fastcgi, show_listen, show_origin};
+use crate::addresses::{every_address, show_fastcgi, show_listen, show_origin};
 use crate::config::literal;
 use crate::init_flags::InitFlags;
 
@@ -33,7 +33,7 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
             out.push_str("# A directory without an index.html: \"off\" (403) or \"html\".\n#listing = \"html\"\n");
         }
         (None, _) => {
-            let urls = literal::list(answers.origins.iter().map(|url| literal::text(&show_origin(url))));
+            let urls = literal::list(answers.origins.iter().map(|url| literal::text(&show_origin(&wherever(url)))));
             out.push_str("\n# The web server behind larder. Several addresses take turns.\n[origin.site]\n");
             out.push_str(&format!("urls = {urls}\n\n# It answers everything that is asked here.\n[[route]]\n"));
             out.push_str(&format!("{of_hosts}origin = \"site\"\n"));
@@ -66,7 +66,7 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
 /// Files, and scripts that php-fpm runs.
 fn scripts(answers: &InitFlags, (folder, fastcgi): (&Path, &OriginUrl), of_hosts: &str, out: &mut String) {
     let is_wordpress = answers.preset.as_deref() == Some("wordpress");
-    let address = literal::text(&show_fastcgi(fastcgi));
+    let address = literal::text(&show_fastcgi(&wherever(fastcgi)));
     out.push_str(&format!("\n# Where php-fpm listens, which runs the scripts.\n[origin.php]\nfastcgi = {address}\n"));
     if is_wordpress {
         out.push_str("# Or WordPress writes /index.php/ into its links.\nparams = { SERVER_SOFTWARE = \"nginx\" }\n");
@@ -82,7 +82,7 @@ fn scripts(answers: &InitFlags, (folder, fastcgi): (&Path, &OriginUrl), of_hosts
 
 fn listeners(answers: &InitFlags, out: &mut String) {
     let address = answers.listen_address();
-    let shown = literal::text(&show_listen(&address));
+    let shown = literal::text(&written(&address));
     let tls = match (&answers.acme_email, &answers.cert) {
         (Some(_), _) => {
             let names = literal::texts(answers.hosts.iter().map(String::as_str));
@@ -119,7 +119,28 @@ fn listeners(answers: &InitFlags, out: &mut String) {
     }
 }
 
+/// So that it is the same wherever the file lies, and on a machine that speaks another IP.
+fn written(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(at) if at.ip() == every_address() => format!("*:{}", at.port()),
+        ListenAddress::Unix(path) => show_listen(&ListenAddress::Unix(from_here(path))),
+        address => show_listen(address),
+    }
+}
+
+/// A socket is where it is from here, and in the file paths begin at the file's folder.
+fn wherever(url: &OriginUrl) -> OriginUrl {
+    match url {
+        OriginUrl::Unix(path) => OriginUrl::Unix(from_here(path)),
+        other => other.clone(),
+    }
+}
+
 /// Wherever larder is started.
 fn absolute(path: &Path) -> String {
-    literal::text(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy())
+    literal::text(&from_here(path).to_string_lossy())
+}
+
+fn from_here(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
