@@ -4,8 +4,8 @@
 //! Reading is open to whoever reaches the address; on loopback TCP a Host that is not loopback's is refused, so that
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
 //! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
-//! and origins stands in `vcl_requests` and `origin_requests`, what goes and is fetched again in `invalidation_requests`, and what a
-//! request would come to in `explain_request`.
+//! and origins stands in `vcl_requests` and `origin_requests`, what goes and is fetched again in `invalidation_requests`, what a
+//! request would come to in `explain_request`, and the config anew in `reload_request`.
 
 mod admin_request;
 mod admin_rights;
@@ -32,6 +32,7 @@ mod origin_requests;
 mod purge_body;
 mod refresh_verdict;
 mod refresher;
+mod reload_request;
 mod sitemap;
 mod status_json;
 pub mod vcl_requests;
@@ -57,6 +58,7 @@ use wire::{Persistence, whole_answer};
 use crate::acme_board::AcmeBoard;
 use crate::limits;
 use crate::log_writer::LogWriter;
+use crate::reload_board::ReloadBoard;
 use crate::say::say;
 use admin_request::{Answer, Read, answer};
 use admin_rights::Door;
@@ -87,6 +89,8 @@ pub struct Admin {
     pub refresher: Arc<Refresher>,
     /// What the dashboard draws.
     pub history: Arc<History>,
+    /// Reloads, and who orders them.
+    pub reloads: Arc<ReloadBoard>,
 }
 
 /// Who may do what.
@@ -261,6 +265,7 @@ where
             }
             reply.into_answer(body.head_only)
         }
+        Answer::Reload => reload_request::act(&admin.reloads).await.into_answer(false),
         Answer::Explain { request, head_only } => {
             let proxy = admin.proxy.clone();
             let act = tokio::task::spawn_blocking(move || request.act(&proxy));
@@ -338,6 +343,7 @@ impl Admin {
             log_lines_lost: self.log.as_ref().map_or(0, |log| log.lines_lost()),
             acme: self.acme.statuses(),
             acme_counts: self.acme.counts(),
+            reloads: self.reloads.figures(),
         };
         Observation::of(&self.proxy, circumstances)
     }

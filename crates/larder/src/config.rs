@@ -88,6 +88,14 @@ impl ConfigError {
             ConfigError::Faulty(file) => file.draw(colour),
         }
     }
+
+    /// Where the mistakes are, without a word of the file.
+    pub fn place(&self) -> String {
+        match self {
+            ConfigError::Unreadable(why) => why.clone(),
+            ConfigError::Faulty(file) => file.places(),
+        }
+    }
 }
 
 /// Reads and checks a file.

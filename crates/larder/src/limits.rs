@@ -67,6 +67,8 @@ pub const TRACE_LINE_BYTES_MAX: u64 = 64 << 10;
 /// A file that a VCL reads as a text (std.fileread).
 pub const VCL_READ_BYTES_MAX: u64 = 1 << 20;
 
+/// Orders to reload that wait for the one before.
+pub const RELOADS_WAITING_MAX: usize = 8;
 /// Admin connections held at once; the next one ends the oldest.
 pub const ADMIN_CONNECTIONS_MAX: usize = 32;
 /// For a request to come whole, and again for its answer to go.

@@ -11,6 +11,7 @@ mod authority_files;
 mod bounded_file;
 mod check;
 mod check_vcl;
+mod command_examples;
 mod config;
 mod config_command;
 mod core_dumps;
@@ -40,9 +41,12 @@ mod open_files;
 mod origin_check;
 mod panics;
 mod plan;
+mod plan_changes;
 mod process_memory;
 mod purge_command;
 mod quantities;
+mod reload_board;
+mod reload_command;
 mod routes_as_vcl;
 mod running;
 mod say;
@@ -86,6 +90,7 @@ fn main() -> ExitCode {
         flags::Command::Serve(flags) => serve::serve(*flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
+        flags::Command::Reload(flags) => reload_command::reload(&flags),
         flags::Command::Config { command } => config_command::config(&command),
         flags::Command::Explain(flags) => explain_command::explain(&flags),
         flags::Command::Init(flags) => init::init(&flags),

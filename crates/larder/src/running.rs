@@ -79,7 +79,7 @@ impl Running {
         core_dumps::allow(plan.core_dumps);
         fit_connections::fit(&mut plan, files_max).iter().for_each(|why| say!("warning: {why}"));
         warn_of_memory(&plan);
-        warn_of_plan(&plan);
+        plan_warnings(&plan).iter().for_each(|warning| say!("warning: {warning}"));
         let machine = Arc::new(Machine { records: records.clone(), ..Machine::default() });
         machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
         let vcl = load_file(&plan, FIRST_PROGRAM)?;
@@ -109,6 +109,7 @@ impl Running {
             acme: Arc::default(),
             refresher: Arc::default(),
             history: Arc::default(),
+            reloads: Arc::default(),
         });
         let history = match admin_socket {
             Some(_) => Some(keep_history(&plan, &admin)?),
@@ -177,9 +178,10 @@ impl Running {
         Ok(())
     }
 
-    /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are.
-    pub fn reload(&mut self, mut plan: Plan) -> Result<(), String> {
-        fit_connections::fit(&mut plan, self.files_max).iter().for_each(|why| say!("warning: {why}"));
+    /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are. Returns what is to
+    /// be known of it.
+    pub fn reload(&mut self, mut plan: Plan) -> Result<Vec<String>, String> {
+        let mut told: Vec<String> = fit_connections::fit(&mut plan, self.files_max).into_iter().collect();
         // A program that is loaded looks names up by them; refused, they are what they were.
         let former_hosts = std::mem::replace(&mut *self.machine.hosts.lock(), plan.settings.resolver.hosts.clone());
         let reloaded = load_file(&plan, &self.free_name()).and_then(|vcl| {
@@ -192,23 +194,25 @@ impl Running {
         }
         let (name, warnings) = reloaded?;
         if plan.vcl_file.is_none() && self.plan.vcl_file.is_some() {
-            say!("warning: the config has no [policy] vcl any more; the VCL that is active stays until a restart");
+            told.push(
+                "the config has no [policy] vcl any more; the VCL that is active stays until a restart".to_owned(),
+            );
         }
         self.forget_former(name);
-        warn_of_plan(&plan);
-        warnings.iter().for_each(|warning| say!("warning: {warning}"));
+        told.extend(plan_warnings(&plan));
+        told.extend(warnings);
         if plan.workers_count() != self.plan.workers_count() {
-            say!("warning: `workers` changes with a restart; there are still {}", self.plan.workers_count());
+            told.push(format!("`workers` changes with a restart; there are still {}", self.plan.workers_count()));
         }
         let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_leases_from);
         if of_disks(&plan) != of_disks(&self.plan) {
-            say!("warning: [[disk]] and [store] change with a restart; those of the start stay");
+            told.push("[[disk]] and [store] change with a restart; those of the start stay".to_owned());
         }
         if plan.admin.history != self.plan.admin.history {
-            say!("warning: [admin] history changes with a restart; the old one stays");
+            told.push("[admin] history changes with a restart; the old one stays".to_owned());
         }
         if plan.admin.address != self.plan.admin.address {
-            say!("warning: [admin] address changes with a restart; the old one stays");
+            told.push("[admin] address changes with a restart; the old one stays".to_owned());
         }
         core_dumps::allow(plan.core_dumps);
         *self.admin.rights.lock() = rights(&plan);
@@ -224,7 +228,8 @@ impl Running {
         self.plan = plan;
         self.admin.history.annotate(AnnotationKind::Reload, "configuration");
         self.order_certificates()?;
-        self.export_traces()
+        self.export_traces()?;
+        Ok(told)
     }
 
     pub fn watches_certificates(&self) -> bool {
@@ -342,15 +347,18 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
     Ok(Some(program))
 }
 
-fn warn_of_plan(plan: &Plan) {
-    plan.warnings().iter().for_each(|warning| say!("warning: {warning}"));
+fn plan_warnings(plan: &Plan) -> Vec<String> {
+    let mut warnings = plan.warnings();
     let leads_to_origin = |route: &RouteSettings| matches!(route.target, RouteTarget::Origin(_));
     if plan.vcl_file.is_some() && plan.settings.routes.iter().any(leads_to_origin) {
-        say!("warning: a VCL decides whom it asks: --origin and [origin.NAME] are asked only where it names them");
+        let what = "a VCL decides whom it asks: --origin and [origin.NAME] are asked only where it names them";
+        warnings.push(what.to_owned());
     }
     for root in plan.settings.roots.iter().filter(|root| !root.directory.is_dir()) {
-        say!("warning: the root {} is no directory; requests for it fail until it is one", root.directory.display());
+        let root = root.directory.display();
+        warnings.push(format!("the root {root} is no directory; requests for it fail until it is one"));
     }
+    warnings
 }
 
 fn rights(plan: &Plan) -> Rights {

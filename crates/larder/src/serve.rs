@@ -4,16 +4,19 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
+use proxy::wall_now_ms;
 
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::flags::ServeFlags;
 use crate::limits::CERTIFICATE_LOOK_EVERY;
 use crate::machine_check;
 use crate::plan::Plan;
+use crate::plan_changes;
 use crate::quantities::show_size;
+use crate::reload_board::ReloadOutcome;
 use crate::running::{Running, warn_of_names};
 use crate::say::say;
-use crate::signals::{Signals, Told};
+use crate::signals::{Heard, Signals, Told};
 
 const FAILED: ExitCode = ExitCode::FAILURE;
 /// As clap says it of flags that do not fit together.
@@ -60,10 +63,20 @@ fn fail(sentence: &str) -> ExitCode {
 /// What signals ask for, until the workers have ended.
 fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> ExitCode {
     let mut ended = running.ended();
+    let mut orders = running.admin.reloads.hear();
     let mut ends_asked = 0;
     loop {
         let patience = running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
-        match signals.wait(&mut ended, patience) {
+        let told = match signals.wait_beside(&mut ended, patience, orders.recv()) {
+            Heard::Order(order) => {
+                let outcome = if ends_asked > 0 { not_reloading() } else { reload(running, flags) };
+                // Who has ordered it may be gone.
+                order.into_iter().for_each(|order| drop(order.send(outcome.clone())));
+                continue;
+            }
+            Heard::Told(told) => told,
+        };
+        match told {
             Told::End if ends_asked == 0 => {
                 ends_asked += 1;
                 let grace = running.plan.settings.limits.drain_grace.as_secs();
@@ -77,8 +90,8 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
                 say!("ending at once");
                 running.proxy.drain_now();
             }
-            Told::Reload if ends_asked > 0 => say!("not reloading: larder is ending"),
-            Told::Reload => reload(running, flags),
+            Told::Reload if ends_asked > 0 => drop(not_reloading()),
+            Told::Reload => drop(reload(running, flags)),
             Told::Nothing => running.look_at_certificates(),
             Told::Ended => {
                 running.finish();
@@ -92,38 +105,55 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
     }
 }
 
-/// HUP: the config anew, and the log's file anew.
-fn reload(running: &mut Running, flags: &ServeFlags) {
+const REFUSED: &str = "the new config is refused, the old one stays";
+
+fn not_reloading() -> ReloadOutcome {
+    say!("not reloading: larder is ending");
+    ReloadOutcome::refused("larder is ending".to_owned())
+}
+
+/// HUP, or an order over the admin address: the config anew, and the log's file anew. What comes of it is said here, and told to who asks later.
+fn reload(running: &mut Running, flags: &ServeFlags) -> ReloadOutcome {
     if flags.config.is_none() && flags.vcl.is_none() && flags.tls.addresses.is_empty() {
         running.reopen_log(&running.plan);
         let log = if running.plan.log.is_some() { "; the access log is opened anew" } else { "" };
-        say!("there is no --config, --vcl or --cert to reload{log}");
-        return;
+        let why = format!("there is no --config, --vcl or --cert to reload{log}");
+        say!("{why}");
+        return ReloadOutcome::refused(why);
     }
-    let plan = match flags.plan() {
-        Ok(plan) => plan,
-        Err(error) => {
-            say!(
-                "the new config is refused, the old one stays:\n{}",
-                error.show(std::io::stderr().is_terminal()).trim_end()
-            );
-            return;
+    let outcome = match take_over(running, flags) {
+        Ok((changed, warnings)) => {
+            warnings.iter().for_each(|warning| say!("warning: {warning}"));
+            say!("reloaded: {}", describe(&running.plan));
+            ReloadOutcome::Taken { changed, warnings }
         }
+        Err(refused) => refused,
+    };
+    running.admin.reloads.note(wall_now_ms(), &outcome);
+    outcome
+}
+
+/// What is new, and what is to be known of it; or why nothing is.
+fn take_over(running: &mut Running, flags: &ServeFlags) -> Result<(Vec<String>, Vec<String>), ReloadOutcome> {
+    let plan = flags.plan().map_err(|error| {
+        let shown = error.show(std::io::stderr().is_terminal());
+        say!("{REFUSED}:\n{}", shown.trim_end());
+        ReloadOutcome::Refused { why: error.show(false).trim_end().to_owned(), place: error.place() }
+    })?;
+    let refused = |why: String| {
+        say!("{REFUSED}: {why}");
+        ReloadOutcome::refused(why)
     };
     if !plan.serves_something() {
-        say!("the new config is refused, the old one stays: it has no origin, no root and no forward proxy");
-        return;
+        return Err(refused("it has no origin, no root and no forward proxy".to_owned()));
     }
-    match running.reload(plan) {
-        Ok(()) => {
-            if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
-                say!("warning: {sentence}");
-            }
-            say!("reloaded: {}", describe(&running.plan));
-            warn_of_roots(&running.plan);
-        }
-        Err(sentence) => say!("the new config is refused, the old one stays: {sentence}"),
+    let before = running.plan.clone();
+    let mut warnings = running.reload(plan).map_err(refused)?;
+    if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
+        warnings.push(sentence);
     }
+    warnings.extend(machine_check::roots(&running.plan).into_iter().map(|finding| finding.message));
+    Ok((plan_changes::between(&before, &running.plan), warnings))
 }
 
 /// Directories that are not there or may not be read, whose files would be refused one by one, and those whose scripts are shown.

@@ -3,6 +3,7 @@
 //! Until `listen` was called a HUP would end the program, so it comes before anything else is started. SIGPIPE is
 //! ignored by Rust's own start-up: a client or a terminal that is gone is an error of the write, no more.
 
+use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
@@ -21,6 +22,12 @@ pub enum Told {
     Ended,
     /// Nothing, for as long as was said.
     Nothing,
+}
+
+/// That, or an order from elsewhere.
+pub enum Heard<T> {
+    Told(Told),
+    Order(T),
 }
 
 pub struct Signals {
@@ -43,6 +50,19 @@ impl Signals {
 
     /// Waits for the next event, at most for `patience`.
     pub fn wait(&mut self, ended: &mut oneshot::Receiver<()>, patience: Option<Duration>) -> Told {
+        match self.wait_beside(ended, patience, std::future::pending::<Infallible>()) {
+            Heard::Told(told) => told,
+            Heard::Order(never) => match never {},
+        }
+    }
+
+    /// The same, and for an order from elsewhere.
+    pub fn wait_beside<T>(
+        &mut self,
+        ended: &mut oneshot::Receiver<()>,
+        patience: Option<Duration>,
+        order: impl Future<Output = T>,
+    ) -> Heard<T> {
         let Signals { runtime, hangup, terminate, interrupt } = self;
         runtime.block_on(async {
             let patience = async {
@@ -54,11 +74,12 @@ impl Signals {
             tokio::select! {
                 biased;
                 // An error means that the joining thread is gone, which it is only when the workers are.
-                _ = ended => Told::Ended,
-                _ = terminate.recv() => Told::End,
-                _ = interrupt.recv() => Told::End,
-                _ = hangup.recv() => Told::Reload,
-                () = patience => Told::Nothing,
+                _ = ended => Heard::Told(Told::Ended),
+                _ = terminate.recv() => Heard::Told(Told::End),
+                _ = interrupt.recv() => Heard::Told(Told::End),
+                _ = hangup.recv() => Heard::Told(Told::Reload),
+                order = order => Heard::Order(order),
+                () = patience => Heard::Told(Told::Nothing),
             }
         })
     }

@@ -190,6 +190,8 @@ mod recipes;
 mod recording_origin;
 #[path = "program/refreshed_by_order.rs"]
 mod refreshed_by_order;
+#[path = "program/reloaded_by_order.rs"]
+mod reloaded_by_order;
 #[path = "program/request_trailers.rs"]
 mod request_trailers;
 #[path = "program/secure_site.rs"]

@@ -15,7 +15,7 @@ use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
-use super::{Rights, is_loopback, metrics_text, status_json};
+use super::{Rights, is_loopback, metrics_text, reload_request, status_json};
 
 /// How far reading came.
 pub enum Read {
@@ -58,6 +58,8 @@ pub enum Answer {
         request: InvalidationRequest,
         body: Body,
     },
+    /// The config is to be read again.
+    Reload,
     /// What is drawn of the last hour, or day.
     History {
         request: HistoryRequest,
@@ -152,6 +154,12 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match reload_request::is_asked_by(request) {
+        Ok(()) if !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(()) => return Answer::Reload,
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     match HistoryRequest::of(request) {
         Ok(request) => return Answer::History { request, head_only },
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
@@ -170,7 +178,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /warm and /tags",
+                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /reload, /warm and /tags",
             );
         }
     };
@@ -297,6 +305,7 @@ impl Answer {
             | Answer::Origin { .. }
             | Answer::Explain { .. }
             | Answer::History { .. }
+            | Answer::Reload
             | Answer::Events(_) => {
                 unreachable!("it is done before it is answered")
             }

@@ -11,6 +11,7 @@ use super::exchange_figures::ExchangeFigures;
 use crate::acme_board::AcmeStatus;
 use crate::addresses::show_listen;
 use crate::process_memory;
+use crate::reload_board::ReloadFigures;
 
 /// The figures of one moment.
 #[derive(Clone, Debug)]
@@ -41,6 +42,7 @@ pub struct Observation {
     pub acme: Vec<AcmeStatus>,
     /// Orders, and those of them that failed.
     pub acme_counts: (u64, u64),
+    pub reloads: ReloadFigures,
     /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
     pub memory: MemoryStatus,
@@ -90,6 +92,7 @@ pub struct Circumstances {
     pub log_lines_lost: u64,
     pub acme: Vec<AcmeStatus>,
     pub acme_counts: (u64, u64),
+    pub reloads: ReloadFigures,
 }
 
 impl Observation {
@@ -124,6 +127,7 @@ impl Observation {
             certificates: certificates(proxy),
             acme: circumstances.acme,
             acme_counts: circumstances.acme_counts,
+            reloads: circumstances.reloads,
             resident_bytes: process_memory::resident_bytes(),
             memory: proxy.memory_status(),
             coding: proxy.coding_status(),
@@ -163,6 +167,7 @@ pub mod tests {
 
     use super::super::exchange_figures::tests::sample_exchanges;
     use super::*;
+    use crate::reload_board::{LastReload, ReloadOutcome};
 
     fn probe() -> ProbeStatus {
         let last = "200".to_owned();
@@ -258,6 +263,14 @@ pub mod tests {
                 last_failure: Some("connection refused".to_owned()),
             }],
             acme_counts: (6, 5),
+            reloads: ReloadFigures {
+                taken: 8,
+                refused: 7,
+                last: Some(LastReload {
+                    wall_ms: 999_000_500,
+                    outcome: ReloadOutcome::refused("larder.toml:3: error\nsecret".to_owned()),
+                }),
+            },
             resident_bytes: Some(4096),
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
             purge_orders: vec![("tags", "dropped", 3)],

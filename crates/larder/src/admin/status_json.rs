@@ -7,7 +7,8 @@
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
 //! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
 //! directory, expires, renews, failures, last_failure); `coding` (threads; of the work that somebody waits for, `now`, and the other, `idle`: jobs,
-//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
+//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `reloads` (taken, failures, and the last one: at, outcome, changed and warnings or
+//! error); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
 use cache::DiskStats;
@@ -18,8 +19,10 @@ use serde_json::{Map, Value, json};
 use super::exchange_figures::Latencies;
 use super::observation::Observation;
 use super::origin_requests::origin_json;
+use super::reload_request::outcome_json;
 use super::vcl_requests::vcls_json;
 use crate::expiry_watch::show_date;
+use crate::reload_board::ReloadFigures;
 
 /// The object as text, ended by a line feed.
 pub fn status(seen: &Observation) -> String {
@@ -101,6 +104,7 @@ pub fn status(seen: &Observation) -> String {
     });
     top.insert("acme".to_owned(), ordered.collect());
     top.insert("coding".to_owned(), coding(&seen.coding));
+    top.insert("reloads".to_owned(), reloads(&seen.reloads));
     format!("{}\n", Value::Object(top))
 }
 
@@ -116,6 +120,15 @@ fn stub_status(seen: &Observation) -> Value {
         "writing": seen.counter("connections_writing"),
         "waiting": seen.counter("connections_waiting"),
     })
+}
+
+fn reloads(figures: &ReloadFigures) -> Value {
+    let last = figures.last.as_ref().map(|last| {
+        let mut told = outcome_json(&last.outcome);
+        told["at"] = json!(show_date(last.wall_ms / 1_000));
+        told
+    });
+    json!({ "taken": figures.taken, "failures": figures.refused, "last": last })
 }
 
 fn coding(status: &CodingStatus) -> Value {

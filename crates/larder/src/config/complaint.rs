@@ -103,6 +103,15 @@ impl FaultyFile {
         out
     }
 
+    /// `FILE:LINE:COLUMN` of each.
+    pub fn places(&self) -> String {
+        let places = self.complaints.iter().map(|complaint| {
+            let (line, column) = position(&self.text, complaint.span.start);
+            format!("{}:{line}:{column}", self.name)
+        });
+        places.collect::<Vec<_>>().join(", ")
+    }
+
     pub fn rows(&self) -> Vec<ComplaintRow<'_>> {
         let row = |c: &'_ Complaint| position(&self.text, c.span.start);
         self.complaints

@@ -188,6 +188,13 @@ impl PurgingLarder {
         (self.address, self.admin) = (address("listen "), address("admin "));
     }
 
+    /// What it reads at the next reload.
+    pub fn rewrite_config(&self, change: impl FnOnce(String) -> String) {
+        let file = self.folder.join("larder.toml");
+        let text = std::fs::read_to_string(&file).expect("it was started with it");
+        std::fs::write(&file, change(text)).expect("the folder can be written");
+    }
+
     /// As a crash ends it.
     pub fn crash(&mut self) {
         drop(self.child.take());

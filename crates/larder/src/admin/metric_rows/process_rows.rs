@@ -1,10 +1,14 @@
 //! Metrics of the process.
 
-use crate::admin::metric_definition::{MetricDefinition, Unit, gauge};
+use crate::admin::metric_definition::{MetricDefinition, Unit, counter, gauge};
 use crate::admin::metric_label::LabelDefinition;
 use crate::admin::metric_samples::Millis;
+use crate::reload_board::ReloadOutcome;
 
 const VERSION: LabelDefinition = LabelDefinition { name: "version", says: "the version of larder", bound: "1" };
+
+const OUTCOME: LabelDefinition =
+    LabelDefinition { name: "outcome", says: "taken: it holds; refused: the old one stays", bound: "2" };
 
 pub const ROWS: &[MetricDefinition] = &[
     gauge("larder_build_info", Unit::Count, "The version that runs, always 1", |_, to| {
@@ -18,5 +22,26 @@ pub const ROWS: &[MetricDefinition] = &[
         Unit::Bytes,
         "Memory of the process, as the kernel counts it",
         |seen, to| seen.resident_bytes.into_iter().for_each(|bytes| to.one(bytes)),
+    ),
+    counter("larder_reloads_total", Unit::Count, "Reloads of the configuration, by what came of them", |seen, to| {
+        to.of(&["taken"], seen.reloads.taken);
+        to.of(&["refused"], seen.reloads.refused);
+    })
+    .by(&[&OUTCOME]),
+    gauge(
+        "larder_last_reload_refused",
+        Unit::Count,
+        "Whether the last reload was refused, so that what runs is not what the file says, 0 or 1",
+        |seen, to| {
+            let last = seen.reloads.last.as_ref();
+            let is_refused = last.is_some_and(|last| matches!(last.outcome, ReloadOutcome::Refused { .. }));
+            to.one(u8::from(is_refused));
+        },
+    ),
+    gauge(
+        "larder_last_reload_timestamp_seconds",
+        Unit::Seconds,
+        "When the last reload was, in seconds since 1970",
+        |seen, to| seen.reloads.last.iter().for_each(|last| to.one(Millis(last.wall_ms))),
     ),
 ];

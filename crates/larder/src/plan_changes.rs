@@ -1,0 +1,146 @@
+//! What of a plan differs from the one before, in the words of larder.toml: what an operator is told after a reload.
+//!
+//! Parts are compared as they are printed for people who debug: patterns and templates have no other comparison, and print what they were read from.
+
+use std::fmt::Debug;
+
+use proxy::settings::{RouteSettings, RouteTarget};
+
+use crate::addresses::show_listen;
+use crate::config::shown_route;
+use crate::plan::Plan;
+
+/// The parts that differ, by section.
+pub fn between(before: &Plan, after: &Plan) -> Vec<String> {
+    let mut changed = Vec::new();
+    for (section, named) in
+        [("[[listen]]", listeners as fn(&Plan) -> NamedParts), ("[origin]", origins), ("[[route]]", routes)]
+    {
+        note_named(&mut changed, section, &named(before), &named(after));
+    }
+    let others = others(before).into_iter().zip(others(after));
+    changed.extend(others.filter(|((_, was), (_, is))| was != is).map(|((section, _), _)| section.to_owned()));
+    changed
+}
+
+/// Parts with names, each name once, with all that is said by it.
+type NamedParts = Vec<(String, String)>;
+
+fn named(all: impl Iterator<Item = (String, String)>) -> NamedParts {
+    let mut named: NamedParts = Vec::new();
+    for (name, text) in all {
+        match named.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, said)) => said.push_str(&text),
+            None => named.push((name, text)),
+        }
+    }
+    named
+}
+
+fn listeners(plan: &Plan) -> NamedParts {
+    named(plan.settings.listeners.iter().map(|it| {
+        let files = plan.tls_files.iter().filter(|(address, _)| *address == it.address).map(|(_, files)| files);
+        let text = format!("{:?}", (&it.mode, it.proxy_protocol, it.h2c, files.collect::<Vec<_>>()));
+        (show_listen(&it.address), text)
+    }))
+}
+
+fn origins(plan: &Plan) -> NamedParts {
+    named(plan.settings.origins.iter().map(|origin| (origin.name.to_string(), format!("{origin:?}"))))
+}
+
+/// What a preset says of single paths changes with its site.
+fn routes(plan: &Plan) -> NamedParts {
+    let settings = &plan.settings;
+    let written = settings.routes.iter().filter(|route| !route.yields_to_paths);
+    named(written.map(|route| {
+        // By a number, which is another one as soon as somebody stands before it.
+        let target = match route.target {
+            RouteTarget::Origin(at) => settings.origins[at].name.to_string(),
+            RouteTarget::Root(at) => {
+                let root = &settings.roots[at];
+                let runs_in = root.scripts.as_ref().map(|scripts| &settings.origins[scripts.origin].name);
+                format!(
+                    "{:?}",
+                    (&root.directory, &root.index, &root.fallback, &root.cache_control, root.listing, runs_in)
+                )
+            }
+            RouteTarget::Memcached(at) => format!("{:?}", settings.memcached[at]),
+            RouteTarget::StatusPage(at) => format!("{:?}", settings.status_pages[at]),
+            other @ (RouteTarget::Closed | RouteTarget::Itself) => format!("{other:?}"),
+        };
+        let route_alone = RouteSettings { target: RouteTarget::Itself, ..route.clone() };
+        (shown_route(route), format!("{route_alone:?} {target}"))
+    }))
+}
+
+/// The sections of which there is one, and what they say.
+fn others(plan: &Plan) -> Vec<(&'static str, String)> {
+    let settings = &plan.settings;
+    let said = |section, what: &dyn Debug| (section, format!("{what:?}"));
+    vec![
+        said("[policy]", &(&settings.policy, &settings.vcl, &plan.vcl_file, &plan.vcl_path)),
+        said("[memory]", &(settings.memory_bytes_max, &settings.eviction)),
+        said("[compress]", &settings.compress),
+        said("[esi]", &settings.esi),
+        said("[limits]", &settings.limits),
+        said("[forward]", &settings.forward),
+        said("[log]", &(&plan.log, &settings.log_format)),
+        said("[traces]", &(&settings.traces, &plan.trace_collector)),
+        said("[acme]", &plan.acme),
+        said("[admin]", &(&plan.admin.token, &settings.details_to, settings.debug)),
+        said("[resolver]", &settings.resolver),
+        said("server_name", &settings.server_name),
+        said("trusted_proxies", &settings.trusted_proxies),
+        said("hsts", &settings.hsts),
+    ]
+}
+
+/// Of parts with names which came, which are others, and which went.
+fn note_named(changed: &mut Vec<String>, section: &str, before: &NamedParts, after: &NamedParts) {
+    let find = |all: &NamedParts, name: &str| all.iter().position(|(known, _)| known == name);
+    for (name, text) in after {
+        match find(before, name) {
+            None => changed.push(format!("{section} {name} is new")),
+            Some(at) if before[at].1 != *text => changed.push(format!("{section} {name}")),
+            Some(_) => {}
+        }
+    }
+    let gone = before.iter().filter(|(name, _)| find(after, name).is_none());
+    changed.extend(gone.map(|(name, _)| format!("{section} {name} is gone")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    const BEFORE: &str = "[[listen]]\naddress = \"127.0.0.1:8080\"\n[origin.a]\nurls = \"http://a\"\n\
+                          [origin.b]\nurls = \"http://b\"\n[[route]]\norigin = \"b\"\n[[route]]\npath = \"/x\"\norigin = \"a\"\n";
+
+    fn check(from: &str, to: &str, expect: &[&str]) {
+        let plan = |text: &str| config::read(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
+        assert_eq!(between(&plan(BEFORE), &plan(&BEFORE.replace(from, to))), expect, "{from:?} becomes {to:?}");
+    }
+
+    #[test]
+    fn what_changes_is_named_as_the_file_has_it() {
+        check("http://a", "http://a", &[]);
+        check("http://a", "http://c", &["[origin] a"]);
+        check(":8080", ":8081", &["[[listen]] 127.0.0.1:8081 is new", "[[listen]] 127.0.0.1:8080 is gone"]);
+        check("\"/x\"\n", "\"/x\"\nttl = \"1m\"\n", &["[[route]] any host and /x"]);
+        check("\"/x\"\norigin = \"a\"", "\"/x\"\norigin = \"b\"", &["[[route]] any host and /x"]);
+        check(
+            "path = \"/x\"",
+            "path = \"/y\"",
+            &["[[route]] any host and /y is new", "[[route]] any host and /x is gone"],
+        );
+        check(
+            "[[listen]]",
+            "server_name = \"edge\"\n[limits]\nidle_timeout = \"9s\"\n[[listen]]",
+            &["[limits]", "server_name"],
+        );
+        // Whoever stands before another one changes nothing of it.
+        check("[origin.a]", "[origin.\"0\"]\nurls = \"http://z\"\n[origin.a]", &["[origin] 0 is new"]);
+    }
+}

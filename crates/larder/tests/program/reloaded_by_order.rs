@@ -1,0 +1,66 @@
+//! `larder reload` and `POST /reload`: what is new is told, what is broken is refused with its line, and both are seen later.
+
+use serde_json::Value;
+
+use crate::purging_larder::{PurgingLarder, exchange};
+
+fn metric(larder: &PurgingLarder, series: &str) -> String {
+    let page = exchange(larder.admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series}")).to_owned()
+}
+
+fn last(larder: &PurgingLarder) -> Value {
+    larder.order("GET /status", "").1["reloads"].clone()
+}
+
+#[test]
+fn a_reload_says_what_is_new_and_a_refused_one_why() {
+    let larder = PurgingLarder::start("reloaded", false);
+    assert_eq!((last(&larder)["taken"].as_u64(), last(&larder)["last"].is_null()), (Some(0), true));
+    assert_eq!(larder.said(&["reload"]), "reloaded: nothing that larder.toml says is new\n");
+    larder.rewrite_config(|text| {
+        text + "ttl = \"1m\"\n[[route]]\npath = \"/new\"\nrespond = { status = 200, body = \"new\" }\n"
+    });
+    let said = larder.said(&["reload"]);
+    assert!(said.starts_with("reloaded: 2 things are new\n"), "{said}");
+    assert!(said.contains("  [[route]] any host and /\n  [[route]] any host and /new is new\n"), "{said}");
+    assert_eq!(larder.ask("/new", &[]), (200, "new".to_owned()));
+
+    larder.rewrite_config(|text| text.replace("token = \"", "token = \"short\"\n# \""));
+    let output = larder.command(&["reload"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.starts_with("larder: error: not reloaded, the old config stays:\n")
+            && errors.contains("larder.toml:5:9: error: `short`"),
+        "{errors}"
+    );
+    assert_eq!(larder.ask("/new", &[]), (200, "new".to_owned()), "the old one stays");
+    let (status, refused) = larder.order("POST /reload", "");
+    assert_eq!((status, refused["outcome"].as_str()), (422, Some("refused")), "{refused}");
+
+    let seen = last(&larder);
+    assert_eq!((seen["taken"].as_u64(), seen["failures"].as_u64()), (Some(2), Some(2)));
+    let (outcome, error) = (seen["last"]["outcome"].as_str(), seen["last"]["error"].as_str().unwrap_or_default());
+    assert!(outcome == Some("refused") && error.ends_with("larder.toml:5:9"), "{seen}");
+    assert!(seen["last"]["at"].as_str().is_some_and(|at| at.ends_with("GMT")), "{seen}");
+    assert_eq!(metric(&larder, "larder_reloads_total{outcome=\"refused\"}"), "2");
+    assert_eq!(metric(&larder, "larder_last_reload_refused"), "1");
+
+    larder.rewrite_config(|text| text.replace("\"short\"\n# \"", "\""));
+    larder.said(&["reload"]);
+    assert_eq!(metric(&larder, "larder_last_reload_refused"), "0");
+}
+
+#[test]
+fn only_who_may_change_things_has_it_reload() {
+    let larder = PurgingLarder::start("reload-rights", false);
+    let ask = |line: &str, more: &str| {
+        exchange(larder.admin, &format!("{line} HTTP/1.1\r\nHost: localhost\r\n{more}Content-Length: 0\r\n\r\n"))
+    };
+    assert!(ask("POST /reload", "").starts_with("HTTP/1.1 403"));
+    assert!(ask("POST /reload", "Authorization: Bearer 0123456789abcdeX\r\n").starts_with("HTTP/1.1 403"));
+    assert!(ask("GET /reload", "").starts_with("HTTP/1.1 405"));
+    assert_eq!(last(&larder)["taken"].as_u64(), Some(0));
+}
