@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use proxy::settings::ListenMode;
+use proxy::settings::{ListenMode, RouteSettings};
 use serde_json::{Value, json};
 
 use crate::check_vcl::{self, Beside, VclResult};
@@ -112,7 +112,11 @@ impl CheckedConfig {
             let result = check_vcl::load(&file, Beside { vcl_path: folders, origins: &origins });
             Some((file, result))
         });
-        let machine = plan.as_ref().ok().filter(|_| !flags.file_only).map(machine_check::findings).unwrap_or_default();
+        let on_machine = |plan: &Plan| {
+            let of_file = machine_check::config_file(path, plan);
+            of_file.into_iter().chain(machine_check::findings(plan)).collect()
+        };
+        let machine = plan.as_ref().ok().filter(|_| !flags.file_only).map(on_machine).unwrap_or_default();
         CheckedConfig { plan, program, machine }
     }
 
@@ -123,7 +127,8 @@ impl CheckedConfig {
         };
         let warnings = plan.warnings().into_iter().map(|warning| format!("warning: {warning}\n"));
         let program = self.program.iter().map(|(_, program)| program.show(colour));
-        warnings.chain(program).chain(self.machine.iter().map(MachineFinding::show)).collect()
+        let notes = unanswered_roots(plan).into_iter().map(|note| format!("note: {note}\n"));
+        warnings.chain(program).chain(self.machine.iter().map(MachineFinding::show)).chain(notes).collect()
     }
 
     fn row(&self, path: &Path) -> Value {
@@ -137,7 +142,7 @@ impl CheckedConfig {
         };
         let mut row = json!({
             "file": file, "ok": true, "summary": summary(plan), "errors": [], "warnings": plan.warnings(),
-            "machine": self.machine,
+            "machine": self.machine, "notes": unanswered_roots(plan),
         });
         if let Some((file, program)) = &self.program {
             row["ok"] = program.is_good().into();
@@ -145,6 +150,30 @@ impl CheckedConfig {
         }
         row
     }
+}
+
+/// Hosts that have routes, and none for what no other one is for.
+fn unanswered_roots(plan: &Plan) -> Vec<String> {
+    const NOTES_MAX: usize = 5;
+    let routes = &plan.settings.routes;
+    let mut hosts: Vec<Option<&str>> = routes.iter().map(|route| route.host.as_deref()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let is_unanswered = |host: &Option<&str>| {
+        let name = host.unwrap_or_default().replace('*', "any");
+        RouteSettings::among(routes, name.as_bytes(), b"/").is_none()
+    };
+    let unanswered = hosts.into_iter().filter(|host| plan.vcl_file.is_none() && is_unanswered(host));
+    let note = |host: Option<&str>| {
+        let (of_host, line) = match host {
+            Some(host) => (format!(" of {host}"), format!(" with host = \"{host}\"")),
+            None => (String::new(), String::new()),
+        };
+        format!(
+            "no [[route]] is for /{of_host}: what no route is for is 404. A [[route]]{line} and no path answers all the rest"
+        )
+    };
+    unanswered.map(note).take(NOTES_MAX).collect()
 }
 
 /// The plan in one line.
@@ -183,6 +212,23 @@ fn summary(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_route_is_for_is_noted() {
+        const SITE: &str = "[origin.a]\nurls = \"http://a\"\n";
+        let check = |routes: &str, expect: &[&str]| {
+            let notes = unanswered_roots(&config::read(&format!("{SITE}{routes}")).unwrap());
+            let fits = notes.len() == expect.len() && notes.iter().zip(expect).all(|(note, part)| note.contains(part));
+            assert!(fits, "{routes}: {notes:?}");
+        };
+        check("", &[]);
+        check("[[route]]\npath = \"/search\"\n", &["no [[route]] is for /: what"]);
+        check("[[route]]\npath = \"/search\"\n[[route]]\n", &[]);
+        check("[[route]]\nhost = \"a.test\"\n", &[]);
+        check("[[route]]\nhost = [\"a.test\", \"*.b.test\"]\npath = \"/x\"\n", &["/ of *.b.test:", "/ of a.test:"]);
+        check("[[route]]\nhost = \"a.test\"\npath = \"/x\"\n[[route]]\n", &[]);
+        check("[[route]]\npath_pattern = '^/'\n", &[]);
+    }
 
     #[test]
     fn a_good_config_is_summed_up() {

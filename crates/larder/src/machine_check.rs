@@ -4,6 +4,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ use crate::expiry_watch::{ExpiryWatch, show_date};
 use crate::name_check;
 use crate::origin_check;
 use crate::plan::{LogTarget, Plan};
+use crate::port_holder::{self, PortHolder};
 use crate::quantities::show_size;
 
 /// One thing that this machine has not, or has otherwise.
@@ -86,6 +88,19 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
     found
 }
 
+/// The file itself, which holds what lets somebody change everything.
+pub fn config_file(file: &Path, plan: &Plan) -> Option<MachineFinding> {
+    const READ_BY_OTHERS: u32 = 0o004;
+    let has_token = plan.admin.token.is_some() && plan.admin.token_file.is_none();
+    let rights = std::fs::metadata(file).ok()?.permissions().mode();
+    (has_token && rights & READ_BY_OTHERS != 0).then(|| {
+        let file = file.display();
+        let message = format!("everybody on this machine may read {file}, and the token of [admin] is in it");
+        MachineFinding::warning(message)
+            .advise(format!("chmod o-r {file}; or write token_file in place of token, and the token into that file"))
+    })
+}
+
 /// Two listeners of one port, of which one takes all addresses.
 fn shared_ports(plan: &Plan) -> Vec<MachineFinding> {
     let tcp = |address: &ListenAddress| if let ListenAddress::Tcp(at) = address { Some(*at) } else { None };
@@ -129,7 +144,7 @@ fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<Ma
     };
     match address {
         ListenAddress::Tcp(at) => match bind(*at).err()? {
-            error if error.kind() == ErrorKind::AddrInUse => Some(taken(&shown, setting)),
+            error if error.kind() == ErrorKind::AddrInUse => Some(taken(*at, setting, is_needed)),
             error if error.kind() == ErrorKind::PermissionDenied => Some(
                 finding(format!("port {} needs a right that this user has not", at.port()))
                     .advise(low_port_advice(at.port())),
@@ -140,7 +155,7 @@ fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<Ma
             ),
             error => Some(finding(error.to_string())),
         },
-        ListenAddress::Unix(path) if UnixStream::connect(path).is_ok() => Some(taken(&shown, setting)),
+        ListenAddress::Unix(path) if UnixStream::connect(path).is_ok() => Some(answered(&shown, setting)),
         ListenAddress::Unix(path) => {
             let folder = parent(path);
             writable_existing(folder).map(|why| finding(format!("the folder {} {why}", folder.display())))
@@ -148,10 +163,35 @@ fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<Ma
     }
 }
 
-fn taken(shown: &str, setting: &str) -> MachineFinding {
+/// A larder that runs keeps its address when it takes the new config; any other program keeps larder from starting.
+fn taken(address: SocketAddr, setting: &str, is_needed: bool) -> MachineFinding {
+    let by = |whom: String| format!("{address} is in use by {whom} ({setting})");
+    let (message, advice) = match port_holder::of(address) {
+        PortHolder::Larder(process) => {
+            let whom = process
+                .map_or("a larder that runs, or by a program that this user may not see".to_owned(), |id| {
+                    format!("a larder that runs (process {id})")
+                });
+            return MachineFinding::warning(by(whom)).advise(RELOAD_ADVICE.to_owned());
+        }
+        PortHolder::Other { name, process } => {
+            (by(format!("{name} (process {process})")), "end that program, or take another port".to_owned())
+        }
+        PortHolder::Unseen => {
+            let whom = "a program that this user may not see, and no larder runs".to_owned();
+            (by(whom), "ss -lptn, as root, shows who it is".to_owned())
+        }
+    };
+    let finding = if is_needed { MachineFinding::fatal(message) } else { MachineFinding::warning(message) };
+    finding.advise(advice)
+}
+
+const RELOAD_ADVICE: &str = "if this is its next config: larder reload, or kill -HUP, has it taken over";
+
+/// Somebody answers at a UNIX socket: who it is nobody can look up.
+fn answered(shown: &str, setting: &str) -> MachineFinding {
     let message = format!("{shown} is in use by another program, or by a larder that runs ({setting})");
-    MachineFinding::warning(message)
-        .advise("ss -lptn shows who it is; a larder that runs takes a new config by kill -HUP".to_owned())
+    MachineFinding::warning(message).advise(RELOAD_ADVICE.to_owned())
 }
 
 fn bind(address: SocketAddr) -> io::Result<()> {

@@ -42,6 +42,7 @@ mod origin_check;
 mod panics;
 mod plan;
 mod plan_changes;
+mod port_holder;
 mod process_memory;
 mod purge_command;
 mod quantities;

@@ -4,7 +4,9 @@
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+use crate::peer_process::{Running, free_address, wait_until_it_listens};
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine-checks-{name}"));
@@ -51,9 +53,8 @@ fn what_would_fail_here_is_said_with_its_setting() {
     contains_all(
         &said,
         &[
-            &format!(
-                "warning: {taken} is in use by another program, or by a larder that runs ([[listen]] address, --listen)"
-            ),
+            &format!("error: {taken} is in use by "),
+            &format!(" (process {}) ([[listen]] address, --listen)", std::process::id()),
             "error: nobody can listen on 192.0.2.1:8080: it is no address of this machine ([[listen]] address, --listen)",
             "= help: *:8080 is every address",
             "error: nobody can listen on unix:/nowhere/l.sock: the folder /nowhere cannot be written (No such file",
@@ -77,7 +78,42 @@ fn what_would_fail_here_is_said_with_its_setting() {
     let row: serde_json::Value = serde_json::from_str(&said).expect(&said);
     let fatal =
         row["files"][0]["machine"].as_array().expect(&said).iter().filter(|finding| finding["is_fatal"] == true);
-    assert_eq!(fatal.count(), 6, "{said}");
+    assert_eq!(fatal.count(), 8, "{said}");
+}
+
+/// Before a reload the larder that runs has its own ports.
+#[test]
+fn the_ports_of_a_larder_that_runs_are_no_mistake() {
+    let folder = folder("running");
+    let (front, admin) = (free_address(), free_address());
+    let text = format!(
+        "[[listen]]\naddress = \"{front}\"\n[admin]\naddress = \"{admin}\"\ntoken = \"0123456789abcdef\"\n[[route]]\nroot = \".\"\n"
+    );
+    std::fs::write(folder.join("larder.toml"), &text).expect("the target folder can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+    let serve = command.args(["serve", "--config", "larder.toml"]).current_dir(&folder).stderr(Stdio::null());
+    let running = Running(serve.spawn().expect("larder can be started"));
+    wait_until_it_listens(front);
+    wait_until_it_listens(admin);
+    let (code, said) = check(&folder, &[], &text);
+    assert_eq!(code, Some(0), "{said}");
+    let process = running.0.id();
+    contains_all(&said, &[&format!("warning: {front} is in use by a larder that runs (process {process})")]);
+    assert!(said.contains("larder reload") && !said.contains("error:"), "{said}");
+}
+
+#[test]
+fn a_config_with_a_token_that_everybody_may_read_is_said() {
+    let folder = folder("token");
+    let text = "[[route]]\nroot = \".\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\ntoken = \"0123456789abcdef\"\n";
+    for (mode, is_said) in [(0o644, true), (0o640, false), (0o600, false)] {
+        std::fs::write(folder.join("larder.toml"), text).expect("the target folder can be written");
+        let rights = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.join("larder.toml"), rights).expect("it is ours");
+        let (code, said) = check(&folder, &[], text);
+        let warning = "warning: everybody on this machine may read larder.toml, and the token of [admin] is in it";
+        assert_eq!((code, said.contains(warning)), (Some(0), is_said), "{mode:o}: {said}");
+    }
 }
 
 /// What serve would refuse when it starts, and the file alone does not show.

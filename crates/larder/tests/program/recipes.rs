@@ -190,6 +190,19 @@ mod tests {
         let kitchen = Kitchen::of(3);
         assert!(kitchen.get("/search?q=a&utm_source=x&page=2&debug=1", &[]).body.contains(" /search?page=2&q=a "));
         assert!(kitchen.get("/search?page=2&q=a&y=1", &[]).is_hit());
+        assert!(kitchen.get("/other?y=1", &[]).body.contains(" /other?y=1 "), "all else goes on to the application");
+    }
+
+    #[test]
+    fn every_recipe_answers_everything() {
+        for recipe in recipes(&page()) {
+            let file = folder(100 + recipe.number).join("larder.toml");
+            std::fs::write(&file, &recipe.toml).unwrap();
+            let output = std::process::Command::new(env!("CARGO_BIN_EXE_larder"));
+            let output = { output }.args(["check", "--file-only"]).arg(&file).output().expect("larder can be started");
+            let said = String::from_utf8_lossy(&[output.stderr, output.stdout].concat()).into_owned();
+            assert!(output.status.success() && !said.contains("note:"), "recipe {}: {said}", recipe.number);
+        }
     }
 
     #[test]
