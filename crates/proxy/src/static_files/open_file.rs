@@ -176,9 +176,12 @@ impl OpenFile {
         self.encoded.push(Arc::new(other));
     }
 
+    /// What is made of one that says it already says it, too.
     fn say_varies(&mut self) {
-        self.head.fields.push(FieldName::Vary, "Accept-Encoding");
-        self.rendered = render(&self.head);
+        if !self.head.fields.view().has_token(FieldName::Vary, "Accept-Encoding") {
+            self.head.fields.push(FieldName::Vary, "Accept-Encoding");
+            self.rendered = render(&self.head);
+        }
     }
 
     /// Those that lie beside it as files.
