@@ -291,11 +291,22 @@ fn described(
 
 /// Whoever stores it behind us has to know by what its route selects it.
 fn selected(fetch: &Fetch, head: Arc<ResponseHead>) -> Arc<ResponseHead> {
-    let Some(rules) = fetch.site.rules_of(fetch.routed).filter(|rules| rules.selects()) else { return head };
+    if fetch.site.rules_of(fetch.routed).is_none_or(|rules| !rules.selects()) {
+        return head;
+    }
     let mut described = (*head).clone();
-    rules.caching.say(&mut described.fields, rules.cookies.select());
-    described.fields.shrink();
+    say_selection(fetch, &mut described);
     Arc::new(described)
+}
+
+/// The same of what goes past the store: somebody behind us may store it all the same.
+pub(super) fn say_selection(fetch: &Fetch, head: &mut ResponseHead) {
+    let only_reads = matches!(fetch.head.method, Method::Get | Method::Head);
+    let rules = fetch.site.rules_of(fetch.routed).filter(|rules| only_reads && rules.selects());
+    if let Some(rules) = rules {
+        rules.caching.say(&mut head.fields, rules.cookies.select());
+        head.fields.shrink();
+    }
 }
 
 /// By what a response is selected (RFC 9111 §4.1).

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use cache::{Began, Failure, Ticket};
-use message::{FieldName, Request, TargetForm};
+use message::{FieldName, Request, ResponseHead, TargetForm};
 use rules::ContentCoding;
 use wire::Parties;
 
@@ -196,6 +196,13 @@ impl Fetch {
             &Ruling::Program { keeping, lifetimes } => {
                 Ok(program_answer::landing(self, settled, (keeping, lifetimes), ticket, notes))
             }
+        }
+    }
+
+    /// How an answer is described that is passed.
+    pub(crate) fn describe_passed(&self, head: &mut ResponseHead) {
+        if matches!(self.policy, FetchPolicy::Builtin) {
+            builtin_steps::say_selection(self, head);
         }
     }
 

@@ -223,6 +223,12 @@ fn a_page_may_be_another_for_each_device() {
     assert_eq!(story.get("/", &["User-Agent: Mozilla/5.0 (X11; Linux)", "X-Device: mobile"]).body(), "large");
     let android = story.get("/", &["User-Agent: Mozilla/5.0 (Linux; Android 14) Mobile"]);
     assert_eq!((android.body(), android.asked().len()), ("small", 0));
+    // What is not stored here may be stored behind us, whichever way it came.
+    story.origin([answer(200, &["Cache-Control: private"], "mine"), answer(200, &["Cache-Control: private"], "mine")]);
+    for verdict in [CacheVerdict::Miss, CacheVerdict::Pass] {
+        let own = story.get("/own", &[]);
+        assert_eq!((own.verdict().0, own.field("vary")), (verdict, "User-Agent".to_owned()));
+    }
 }
 
 #[test]

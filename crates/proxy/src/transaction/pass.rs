@@ -160,7 +160,8 @@ fn store(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began
 
 /// The answer to its requester alone.
 fn pass_on(mut fetch: Fetch, settled: Box<Settled>) -> Step {
-    let Settled { made, body, page, .. } = *settled;
+    let Settled { mut made, body, page, .. } = *settled;
+    fetch.describe_passed(&mut made.head);
     Step::Deliver(Box::new(match body {
         SettledBody::Origin(arriving) => {
             let body = Box::new(arriving.into_passed(&mut fetch));
