@@ -105,6 +105,21 @@ impl Proxy {
         outcome
     }
 
+    /// Hosts of which something is stored in memory: of so many responses, whichever they are.
+    pub fn stored_hosts(&self, responses_max: usize) -> Vec<String> {
+        let all = PurgeOrder { selector: PurgeSelector::All, soft: None, is_dry: true, samples_max: responses_max };
+        let samples = self.purge_uncounted(&all).map(|outcome| outcome.samples).unwrap_or_default();
+        let mut hosts: Vec<String> = Vec::new();
+        for url in samples.into_iter().filter_map(|sample| sample.url) {
+            let (_, rest) = url.split_once("://").unwrap_or(("", &url));
+            let host = rest.split(['/', '?']).next().unwrap_or_default();
+            if !hosts.iter().any(|known| known == host) {
+                hosts.push(host.to_owned());
+            }
+        }
+        hosts
+    }
+
     /// Takes out and frees what purges of tags have marked, on the thread of whoever calls: for after the answer, which needs none of it.
     pub fn take_out_purged(&self) {
         while self.shared.cache.take_out_purged(PURGED_STEP) > 0 {

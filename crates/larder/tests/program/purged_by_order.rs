@@ -212,6 +212,29 @@ fn the_commands_say_in_words_what_they_did() {
 }
 
 #[test]
+fn what_may_be_the_matter_is_said_where_nothing_was_meant() {
+    let larder = PurgingLarder::start("hints", false);
+    larder.version_of("/a");
+    let (address, star) = (larder.address.to_string(), larder.url("/news/*"));
+    for (words, part) in [
+        (["--host", "wrong.test"], format!("stored are, among others, responses of {address}: ")),
+        (["--prefix", "wrong.test/a"], format!("responses of {address}: ")),
+        (["--prefix", "/news/*"], "larder purge --glob 'PATTERN'".to_owned()),
+    ] {
+        let said = larder.said(&["purge", words[0], words[1]]);
+        assert!(said.starts_with("dropped 0 responses ") && said.contains(&part), "{words:?}: {said}");
+    }
+    let said = larder.said(&["purge", &star]);
+    assert!(said.contains("dropped 0 responses ") && said.contains("larder purge --glob 'PATTERN'"), "{said}");
+    let said = larder.said(&["purge", &larder.url("/gone")]);
+    assert!(said.contains("larder explain URL says under which key"), "{said}");
+    assert!(larder.is_stored("/a"));
+    larder.said(&["purge", "--all"]);
+    let said = larder.said(&["purge", "--host", "wrong.test"]);
+    assert!(said.contains("nothing at all is stored in memory"), "{said}");
+}
+
+#[test]
 fn what_is_stored_is_fetched_again_and_what_is_listed_before_anybody_asks() {
     let larder = PurgingLarder::start("refreshed", false);
     let before = PATHS.map(|path| larder.version_of(path))[0];
