@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
-use proxy::wall_now_ms;
+use proxy::{route_name, wall_now_ms};
 
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::flags::ServeFlags;
@@ -176,21 +176,21 @@ fn introduce(running: &Running) {
     // What a preset says of single paths has no line of its own.
     let written: Vec<_> = settings.routes.iter().filter(|route| !route.yields_to_paths).collect();
     for route in &written {
-        let host = route.host.as_deref().unwrap_or("*");
-        let path = route.path_pattern.as_ref().map_or(&*route.path_prefix, |pattern| pattern.text());
-        let is_all = written.len() == 1 && (host, path) == ("*", "/");
+        // As metrics and explanations call it.
+        let name = route_name(route);
+        let is_all = written.len() == 1 && name == "/";
         match route.target {
             RouteTarget::Origin(at) => {
                 let origin = &settings.origins[at];
                 let urls = show_urls(origin);
                 match is_all {
                     true => say!("in front of {urls}"),
-                    false => say!("{host}{path} goes to {} ({urls})", origin.name),
+                    false => say!("{name} goes to {} ({urls})", origin.name),
                 }
             }
-            RouteTarget::Closed => say!("{host}{path} is closed"),
-            RouteTarget::Itself => say!("{host}{path} is answered by its route"),
-            RouteTarget::StatusPage(_) => say!("{host}{path} is answered with the server's numbers"),
+            RouteTarget::Closed => say!("{name} is closed"),
+            RouteTarget::Itself => say!("{name} is answered by its route"),
+            RouteTarget::StatusPage(_) => say!("{name} is answered with the server's numbers"),
             RouteTarget::Root(at) => {
                 let root = &settings.roots[at];
                 let directory = root.directory.display();
@@ -200,13 +200,13 @@ fn introduce(running: &Running) {
                 let run_by = run_by.unwrap_or_default();
                 match is_all {
                     true => say!("serving the files of {directory}{run_by}"),
-                    false => say!("{host}{path} is served from the files of {directory}{run_by}"),
+                    false => say!("{name} is served from the files of {directory}{run_by}"),
                 }
             }
             RouteTarget::Memcached(at) => {
                 let servers: Vec<String> =
                     settings.memcached[at].servers.iter().map(|s| s.address.to_string()).collect();
-                say!("{host}{path} is memcached's ({})", servers.join(", "));
+                say!("{name} is memcached's ({})", servers.join(", "));
             }
         }
     }

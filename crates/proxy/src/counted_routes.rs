@@ -87,7 +87,7 @@ fn slot_of(name: &str, (names, places): (&mut Vec<Arc<str>>, &mut HashMap<Arc<st
 }
 
 /// As the file has it: methods, host, and path or pattern; of the fields that it asks for the names.
-pub(crate) fn name_of(route: &RouteSettings) -> String {
+pub fn name_of(route: &RouteSettings) -> String {
     let methods = if route.methods.is_empty() { String::new() } else { format!("{} ", route.methods.join("|")) };
     let host = route.host.as_deref().unwrap_or("");
     let path = match &route.path_pattern {

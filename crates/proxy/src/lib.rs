@@ -227,6 +227,7 @@ mod worker;
 pub use backend_health::{HealthOrder, ProbeStatus};
 pub use clock::{Moment, wall_now_ms};
 pub use coding_threads::{CodingClassStatus, CodingStatus};
+pub use counted_routes::name_of as route_name;
 pub use edges::Edge;
 pub use explain::{ExplainQuestion, ExplainedRoute, Explanation, GivenReason, HeldRule, StoredResponse, WouldBe};
 pub use forward::password_file::check_password_file;

@@ -224,7 +224,10 @@ impl Origin {
             name,
             host: settings.host.clone(),
             host_without: settings.fastcgi.is_none().then(|| OriginUrl::name_of_all(&settings.urls)),
-            declared,
+            declared: match declared {
+                Declared::InConfig if settings.fastcgi.is_some() => Declared::AsApplication,
+                declared => declared,
+            },
             timeouts: settings.timeouts,
             greeting: settings.greeting.clone(),
             queue_max: settings.queue_max,
@@ -252,7 +255,7 @@ impl Origin {
 
     /// May who asks be told which address it has? Not who only asks to be led to a name.
     pub fn shows_address(&self) -> bool {
-        matches!(self.declared, Declared::InConfig | Declared::InVcl)
+        matches!(self.declared, Declared::InConfig | Declared::AsApplication | Declared::InVcl)
     }
 
     /// Has every address that is known been left out for its failures?

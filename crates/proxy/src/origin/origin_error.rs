@@ -11,8 +11,10 @@ use rustix::io::Errno;
 /// Where an operator finds what an error names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
-    /// `[origin.NAME]`
+    /// `[origin.NAME]` with `urls`.
     InConfig,
+    /// The same with `fastcgi` in place of them.
+    AsApplication,
     /// `backend NAME { … }`
     InVcl,
     /// `[[forward.parent]]`
@@ -129,7 +131,7 @@ impl std::error::Error for OriginError {}
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.declared {
-            Declared::InConfig => "origin",
+            Declared::InConfig | Declared::AsApplication => "origin",
             Declared::InVcl => "backend",
             Declared::AsTarget => "destination",
             Declared::AsParent => "proxy",
@@ -187,7 +189,7 @@ impl OriginError {
     /// What changes it, where the operator would look for it.
     fn setting(&self, name: &str) -> String {
         match (self.declared, name) {
-            (Declared::InConfig, "connect_timeout") => "limits.connect_timeout".to_owned(),
+            (Declared::InConfig | Declared::AsApplication, "connect_timeout") => "limits.connect_timeout".to_owned(),
             (Declared::AsTarget, "urls") => "forward".to_owned(),
             (Declared::AsParent, "urls") => "forward.parent".to_owned(),
             (Declared::AsTarget | Declared::AsParent, "max_connections") => {
@@ -198,7 +200,8 @@ impl OriginError {
             (Declared::InVcl, "tls.ca") => ".ssl_verify_peer".to_owned(),
             (Declared::InVcl, "tls.name") => ".host_header or .host".to_owned(),
             (Declared::InVcl, "tls.cert" | "tls") => ".ssl".to_owned(),
-            (Declared::InConfig, _) => format!("origin.{}.{name}", self.origin),
+            (Declared::AsApplication, "urls") => format!("origin.{}.fastcgi", self.origin),
+            (Declared::InConfig | Declared::AsApplication, _) => format!("origin.{}.{name}", self.origin),
             (Declared::InVcl, "urls") => ".host, .port or .path".to_owned(),
             (Declared::InVcl, "queue_max") => ".wait_limit".to_owned(),
             (Declared::InVcl, "queue_timeout") => ".wait_timeout".to_owned(),
@@ -269,6 +272,13 @@ mod tests {
             OriginErrorKind::Connect { why: refused() },
             502,
             "origin \"shop\" (unix:/run/a): connect failed: Connection refused (origin.shop.urls)",
+        );
+        check_of(
+            Declared::AsApplication,
+            Some("unix:/run/a"),
+            OriginErrorKind::Connect { why: refused() },
+            502,
+            "origin \"shop\" (unix:/run/a): connect failed: Connection refused (origin.shop.fastcgi)",
         );
         check(
             Some("shop.test"),
