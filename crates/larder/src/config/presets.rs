@@ -38,8 +38,20 @@ pub struct Preset {
 struct PathsOfSite {
     conditions: Conditions,
     words: RouteWords,
-    /// Where files answer: the Cache-Control of those that are there. What is not there is 404 then, and no `fallback` answers in its name.
+    /// Where files answer: the Cache-Control of those that are there, if the route says none for all of its files.
     files_cache_control: Option<String>,
+}
+
+/// The root of paths whose files say this to browsers. `None`: they say what the route has them say.
+fn of_files(root: &RootSettings, cache_control: &str) -> Option<RootSettings> {
+    let cache_control = Some(cache_control.to_owned());
+    // What never changes says so whatever the others say; what is not there is 404 then, and no `fallback` answers in its name for a year.
+    let never_changes = cache_control.as_ref().is_some_and(|said| said.contains("immutable"));
+    match (never_changes, &root.cache_control) {
+        (true, _) => Some(RootSettings { fallback: None, cache_control, ..root.clone() }),
+        (false, None) => Some(RootSettings { cache_control, ..root.clone() }),
+        (false, Some(_)) => None,
+    }
 }
 
 /// For `preset = "NAME"`.
@@ -109,13 +121,43 @@ impl Preset {
         for PathsOfSite { conditions, words, files_cache_control } in &self.paths {
             let rules = words.over(&site.rules, self.source(), self.name).into();
             let mut route = RouteSettings { rules, yields_to_paths: true, ..site.clone() };
-            if let (RouteTarget::Root(at), Some(cache_control)) = (site.target, files_cache_control) {
+            if let (RouteTarget::Root(at), Some(cache_control)) = (site.target, files_cache_control)
+                && let Some(root) = of_files(&roots[at], cache_control)
+            {
                 route.target = RouteTarget::Root(roots.len());
-                let cache_control = Some(cache_control.clone());
-                roots.push(RootSettings { fallback: None, cache_control, ..roots[at].clone() });
+                roots.push(root);
             }
             routes.extend(conditions.routes(hosts, &route));
         }
         routes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+
+    /// What a file at this path says to browsers, and whether the `fallback` of the route answers where it is not there.
+    fn said(preset: &str, more: &str, path: &str) -> (Option<String>, bool) {
+        let text = format!("[[route]]\nroot = \"/srv\"\nfallback = \"/index.html\"\npreset = \"{preset}\"\n{more}\n");
+        let settings = read(&text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).settings;
+        let route = RouteSettings::among(&settings.routes, b"any", path.as_bytes()).expect("a route");
+        let RouteTarget::Root(at) = route.target else { panic!("{path}: {:?}", route.target) };
+        (settings.roots[at].cache_control.clone(), settings.roots[at].fallback.is_some())
+    }
+
+    #[test]
+    fn files_with_a_kind_say_to_browsers_how_long_they_live() {
+        let hour = || Some("public, max-age=3600".to_owned());
+        let own = || Some("max-age=9".to_owned());
+        assert_eq!(said("static", "", "/a.css"), (hour(), true));
+        assert_eq!(said("static", "", "/page"), (None, true));
+        assert_eq!(said("static", "cache_control = \"max-age=9\"", "/a.css"), (own(), true));
+        assert_eq!(said("wordpress", "", "/wp-content/a.css"), (Some("public, max-age=86400".to_owned()), true));
+        assert_eq!(said("wordpress", "", "/a/page"), (None, true));
+        let forever = || Some("public, max-age=31536000, immutable".to_owned());
+        assert_eq!(said("spa", "cache_control = \"max-age=9\"", "/app-0123abcd.js"), (forever(), false));
+        assert_eq!(said("spa", "cache_control = \"max-age=9\"", "/page"), (own(), true));
     }
 }
