@@ -9,6 +9,36 @@ use super::section::Written;
 /// Names and passwords stand in a file of their own.
 const BASIC_AUTH: &str = "write basic_auth = \"FILE\"; htpasswd -B -c FILE NAME makes it";
 
+/// Words that people know for something that larder has under another name, or in several places: the key and the place that are meant most.
+const MEANT: &[(&str, &str)] = &[
+    (
+        "grace",
+        "write stale_while_revalidate = \"1m\" in [[route]], or for all routes in [policy]; stale_if_error = \"1d\" there is for when the origin fails",
+    ),
+    (
+        "max_body",
+        "write request_body_max = \"10MiB\" in [[route]], or for all routes in [policy]; how large a body may be that is stored, object_bytes_max = \"256MiB\" in [limits]",
+    ),
+    (
+        "connect_timeout",
+        "write timeouts = { connect = \"5s\" } in [origin.NAME] or [[route]], or for all origins connect_timeout = \"5s\" in [limits]",
+    ),
+    (
+        "max_connections",
+        "write max_connections = 100 in [origin.NAME]; how many clients may have, connections_max = 10000 in [limits]",
+    ),
+];
+
+/// The same of what stands above all sections, or is a section of its own.
+const MEANT_AT_TOP: &[(&str, &str)] = &[
+    (
+        "cache",
+        "how long pages live: ttl = \"5m\" in [[route]], or for all routes in [policy]; how much is stored: [memory] with size = \"1GiB\", and [[disk]]; \
+         cache = false in [[route]] stores nothing",
+    ),
+    ("cookies", "write cookies = { keep = [], bypass = [\"sessionid\"] } in [[route]], or for all routes in [policy]"),
+];
+
 /// Sections that are listed, at most.
 const PLACES_MAX: usize = 3;
 
@@ -18,8 +48,12 @@ pub fn for_key(path: &str, key: &str) -> Option<String> {
     if key == "server_name" {
         return foreign_words::as_statement(key).map(|advice| advice.write.to_owned());
     }
+    let at_top = || MEANT_AT_TOP.iter().find(|(known, _)| path.is_empty() && *known == key);
     if let Some(advice) = within_a_table(path, key) {
         return Some(advice);
+    }
+    if let Some(write) = meant(key).or_else(|| at_top().map(|(_, write)| *write)) {
+        return Some(write.to_owned());
     }
     let elsewhere = || places(path, key).map(|places| format!("`{key}` belongs in {places}"));
     let foreign = || {
@@ -27,6 +61,11 @@ pub fn for_key(path: &str, key: &str) -> Option<String> {
         Some(format!("that is a word of {}: {}", advice.program, advice.write))
     };
     section(key).or_else(elsewhere).or_else(foreign)
+}
+
+/// What is meant by a word, wherever it stands.
+pub fn meant(key: &str) -> Option<&'static str> {
+    MEANT.iter().find(|(known, _)| *known == key).map(|(_, write)| *write)
 }
 
 /// What to write in place of a value that is no table: the table that was meant, the example of its key, or a section with what it cannot do

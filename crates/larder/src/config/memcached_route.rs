@@ -11,6 +11,7 @@ use proxy::settings::{
 };
 use toml::de::DeValue;
 
+use super::advice;
 use super::choices::{BINARY_KEYS, LONG_KEYS, MEMCACHED_HASHES, MEMCACHED_MODES};
 use super::complaint::Complaint;
 use super::memcached_tls;
@@ -67,6 +68,10 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
             if let Some(node) = section.get(key) {
                 let what = format!("`{key}` is for routes to memcached");
                 let complaint = Complaint::new(node.span(), what, "no memcached here");
+                let complaint = match advice::meant(key) {
+                    Some(write) => complaint.suggest(write),
+                    None => complaint,
+                };
                 section.complaints().add(complaint.following_from(&["memcached"]));
             }
         }

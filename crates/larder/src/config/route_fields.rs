@@ -1,9 +1,10 @@
 //! Which fields a route takes out of requests and answers, or puts into them: `request_headers`, `response_headers`, `cors`,
 //! `security_headers`, `request_id`.
 
-use proxy::settings::{AnswerFields, CrossOrigin, FieldEdits, FieldLine, FieldTemplate, NamePattern};
+use proxy::settings::{AnswerFields, CrossOrigin, FieldEdits, FieldLine, FieldTemplate, NamePattern, VARIABLES};
 
 use super::complaint::Complaint;
+use super::nearest::nearest;
 use super::section::{Node, Section, as_switch, duration, is_text, parsed, switch, text};
 
 /// What frames a message or belongs to one connection is larder's to write; conditions and ranges say what is asked for.
@@ -168,7 +169,14 @@ pub fn template(node: Node<'_>) -> Result<FieldTemplate, Complaint> {
     if written.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(Complaint::new(node.span(), "a value is one line", "has a line end or a control in it"));
     }
-    let explain = |why| Complaint::new(node.span(), why, "no such variable").suggest("write $$ for a dollar");
+    let explain = |why: String| {
+        let name = why.split_once('$').and_then(|(_, rest)| rest.strip_suffix('`')).unwrap_or_default();
+        let suggestion = match nearest(name, VARIABLES) {
+            Some(meant) => format!("did you mean ${meant}? For a dollar write $$"),
+            None => "write $$ for a dollar".to_owned(),
+        };
+        Complaint::new(node.span(), why, "no such variable").suggest(suggestion)
+    };
     FieldTemplate::parse(written).map_err(explain)
 }
 

@@ -190,7 +190,12 @@ fn route(
         let host = parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host);
         host.map_err(|complaint| match text(node).ok().and_then(meant_host) {
             Some(meant) => complaint.suggest(format!("write \"{meant}\"")),
-            None => complaint,
+            None => match text(node).ok().and_then(meant_hosts) {
+                Some(meant) => {
+                    complaint.suggest(format!("write host = {}", literal::texts(meant.iter().map(String::as_str))))
+                }
+                None => complaint,
+            },
         })
     });
     let conditions = route_match::read(&mut section);
@@ -363,6 +368,13 @@ fn meant_host(written: &str) -> Option<String> {
     let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next()?;
     route_host(if has_port(host) { host.rsplit_once(':')?.0 } else { host })
+}
+
+/// Several, with commas or blanks between them.
+fn meant_hosts(written: &str) -> Option<Vec<String>> {
+    let names = written.split([',', ' ']).filter(|name| !name.is_empty());
+    let hosts: Option<Vec<String>> = names.map(route_host).collect();
+    hosts.filter(|hosts| hosts.len() > 1)
 }
 
 fn has_port(name: &str) -> bool {

@@ -6,7 +6,7 @@
 use toml::de::{DeTable, Error};
 
 use super::complaint::Complaint;
-use super::{foreign_words, keys, unclosed};
+use super::{foreign_words, keys, literal, unclosed};
 use crate::limits::COMPLAINTS_MAX;
 
 /// Every mistake, in the order of the text; none if it is TOML.
@@ -48,7 +48,11 @@ fn complaint(text: &str, error: &Error) -> (Complaint, std::ops::Range<usize>) {
         None => {
             let (what, rest) = error.message().split_once('\n').unwrap_or((error.message(), ""));
             let label = if rest.is_empty() { "not TOML" } else { rest };
-            Complaint::new(span, what, label.replace('\n', "; "))
+            let complaint = Complaint::new(span.clone(), what, label.replace('\n', "; "));
+            match unquoted(line, text.get(span).unwrap_or_default(), what) {
+                Some(meant) => complaint.suggest(format!("write {meant}")),
+                None => complaint,
+            }
         }
     };
     (complaint, from..from + line.len())
@@ -58,10 +62,29 @@ fn complaint(text: &str, error: &Error) -> (Complaint, std::ops::Range<usize>) {
 fn foreign_line(line: &str, from: usize) -> Option<Complaint> {
     let written = line.trim_start();
     let word: &str = written.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next()?;
-    let advice = foreign_words::as_statement(word)?;
+    // A key of ours with its equals sign is no statement of others.
+    let is_setting = written[word.len()..].trim_start().starts_with('=');
+    let advice = if is_setting { foreign_words::as_key(word) } else { foreign_words::as_statement(word) }?;
     let at = from + line.len() - written.len();
     let what = format!("`{word}` is a word of {}, and not written like this here", advice.program);
     Some(Complaint::new(at..at + word.len(), what, "another language").suggest(advice.write))
+}
+
+/// `ttl = 1h`: what is neither a number nor a switch stands in quotes. `spoilt`: what the parser stumbles over.
+fn unquoted(line: &str, spoilt: &str, what: &str) -> Option<String> {
+    if !what.contains("must be quoted") && !what.starts_with("invalid ") {
+        return None;
+    }
+    let (key, rest) = line.split_once('=')?;
+    let value = rest.split('#').next().unwrap_or_default().trim();
+    let within = value.starts_with(['[', '{', '"', '\'']);
+    let switch = ["true", "false"].into_iter().find(|word| value.eq_ignore_ascii_case(word));
+    match (within, switch) {
+        _ if value.is_empty() || value.contains(['"', '\\']) && !within => None,
+        (true, _) => (!spoilt.is_empty() && what.contains("must be quoted")).then(|| literal::text(spoilt)),
+        (false, Some(switch)) => Some(format!("{} = {switch}, in small letters", key.trim())),
+        (false, None) => Some(format!("{} = {}", key.trim(), literal::text(value))),
+    }
 }
 
 /// `[origin.my app]`: a name without quotes has no blanks, and none of most other characters.

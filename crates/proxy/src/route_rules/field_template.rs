@@ -226,6 +226,21 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
     }
 }
 
+/// The variables with names of their own.
+pub const VARIABLES: [&str; 11] = [
+    "host",
+    "scheme",
+    "request_uri",
+    "uri",
+    "args",
+    "query_string",
+    "is_args",
+    "remote_addr",
+    "request_method",
+    "request_id",
+    "remote_user",
+];
+
 /// The name behind a `$`, and what follows. `None`: a brace is not closed.
 fn name_at(text: &str) -> Option<(&str, &str)> {
     if let Some(braced) = text.strip_prefix('{') {
@@ -370,6 +385,13 @@ mod tests {
     }
 
     #[test]
+    fn every_variable_of_the_list_is_one() {
+        for name in VARIABLES {
+            assert!(FieldTemplate::parse(&format!("a${name}")).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
     fn variables_stand_for_what_the_request_says() {
         for (template, expect) in [
             ("https://$host$request_uri", "https://a.test/a/b?p=2&idx=8&id=7"),
@@ -409,6 +431,7 @@ mod tests {
     #[test]
     fn what_is_no_variable_is_said() {
         for (template, expect) in [
+            ("$uri_request", "there is no variable `$uri_request`"),
             ("$hots", "there is no variable `$hots`"),
             ("a${host", "`${` is not closed in `a${host`"),
             ("$", "there is no variable `$`"),

@@ -153,6 +153,57 @@ fn a_key_of_another_section_is_shown_the_way_home() {
     says("[origins.web]\nurls = \"http://a\"\n", "did you mean `origin`?");
 }
 
+/// A word whose place is not where its name stands elsewhere, or that larder calls otherwise.
+#[test]
+fn a_word_leads_to_the_key_that_is_meant() {
+    let route = |line: &str| format!("[origin.web]\nurls = \"http://a\"\n[[route]]\norigin = \"web\"\n{line}\n");
+    for (text, expect) in [
+        (route("host = \"a.test, b.test\""), "write host = [\"a.test\", \"b.test\"]"),
+        (route("host = \"a.test b.test\""), "write host = [\"a.test\", \"b.test\"]"),
+        ("grace = \"1m\"\n".to_owned(), "write stale_while_revalidate = \"1m\" in [[route]], or for all"),
+        (route("grace = \"1m\""), "write stale_while_revalidate = \"1m\" in [[route]]"),
+        ("max_body = \"1m\"\n".to_owned(), "write request_body_max = \"10MiB\" in [[route]]"),
+        ("connect_timeout = \"5s\"\n".to_owned(), "write timeouts = { connect = \"5s\" } in [origin.NAME]"),
+        (route("connect_timeout = \"5s\""), "write timeouts = { connect = \"5s\" } in [origin.NAME]"),
+        ("max_connections = 5\n".to_owned(), "write max_connections = 100 in [origin.NAME]"),
+        (route("max_connections = 5"), "write max_connections = 100 in [origin.NAME]"),
+        ("[limits]\nmax_connections = 5\n".to_owned(), "write max_connections = 100 in [origin.NAME]"),
+        ("[cache]\nttl = \"5m\"\n".to_owned(), "ttl = \"5m\" in [[route]], or for all routes in [policy]"),
+        (
+            "[cookies]\nbypass = [\"a\"]\n".to_owned(),
+            "write cookies = { keep = [], bypass = [\"sessionid\"] } in [[route]]",
+        ),
+        (route("ttl = 1h"), "write ttl = \"1h\""),
+        (route("root = /srv/www # all of it"), "write root = \"/srv/www\""),
+        ("[[listen]]\naddress = 127.0.0.1:80\n".to_owned(), "write address = \"127.0.0.1:80\""),
+        (route("cache = False"), "write cache = false, in small letters"),
+        (route("host = [a.test]"), "write \"a.test\""),
+        ("[[route]]\nredirect = \"https://a$uri_request\"\n".to_owned(), "did you mean $request_uri?"),
+    ] {
+        says(&text, expect);
+    }
+    // And what is advised is taken.
+    leads(
+        "grace = \"1m\"\n",
+        "stale_while_revalidate",
+        "[policy]\nstale_while_revalidate = \"1m\"\nstale_if_error = \"1d\"\n",
+    );
+    leads(
+        "max_body = \"1m\"\n",
+        "request_body_max",
+        "[limits]\nobject_bytes_max = \"256MiB\"\n[policy]\nrequest_body_max = \"10MiB\"\n",
+    );
+    leads(
+        "max_connections = 5\n",
+        "connections_max = 10000",
+        "[limits]\nconnections_max = 10000\nconnect_timeout = \"5s\"\n",
+    );
+    let origin = "[origin.b]\nurls = \"http://b\"\nmax_connections = 100\ntimeouts = { connect = \"5s\" }\n[[route]]\norigin = \"b\"\n";
+    leads("connect_timeout = 5\n", "connect = \"5s\"", &format!("{origin}timeouts = {{ connect = \"5s\" }}\n"));
+    leads("[cookies]\n", "bypass", "[policy]\ncookies = { keep = [], bypass = [\"sessionid\"] }\n");
+    leads("[cache]\n", "size = \"1GiB\"", "[memory]\nsize = \"1GiB\"\n");
+}
+
 #[test]
 fn words_of_other_programs_are_known() {
     says("listen 80;\n", "write [[listen]] with address = \"*:80\"");
