@@ -15,7 +15,7 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
     let name = if answers.output == Path::new("-") { "larder.toml".to_owned() } else { path.to_string() };
     let mut out = format!(
         "# Made by `larder init`. `larder check {name}` looks whether it is good, `larder serve --config {name}` runs it,\n\
-         # and kill -HUP has it read again. `larder config sample` prints every key there is.\n"
+         # and `larder reload --config {name}` has it read again. `larder config sample` prints every key there is.\n"
     );
     listeners(answers, &mut out);
     let hosts = literal::texts(answers.hosts.iter().map(String::as_str));

@@ -28,7 +28,7 @@ key stands with its default, and the schema for editors ([below](#in-an-editor))
 | `larder config show [--changed] [flags of serve]` | what holds and where it comes from, as a larder.toml that says the same | 0 shown; 1 the config is wrong; 2 wrong flags |
 | `larder config show --as-vcl [flags of serve]` | the routes as a program in VCL, and which of their words have none ([routes.md](routes.md#in-which-order)) | the same |
 | `larder config schema`, `sample`, `reference` | the schema, the sample and this page of the version that you have | 0 |
-| `larder serve --config FILE` | runs it; `kill -HUP` has it read again, and what is wrong is refused as a whole | 0 ended on a signal; 1 not started, or a worker died; 2 wrong flags |
+| `larder serve --config FILE` | runs it; `kill -HUP`, or `larder reload`, has it read again, and what is wrong is refused as a whole | 0 ended on a signal; 1 not started, or a worker died; 2 wrong flags |
 
 ## In an editor
 

@@ -15,7 +15,7 @@ const HEAD: &str = "\
 #   larder check larder.toml                    finds mistakes, and says what was probably meant
 #   larder config show --config larder.toml     shows what holds, and from where
 #   larder serve --config larder.toml           starts with it; flags win over the file
-#   kill -HUP $(pidof larder)                   reads it again; the cache and all connections stay
+#   larder reload --config larder.toml          has it read again, as kill -HUP does; the cache and all connections stay
 #
 # A reload takes over everything but workers, [[disk]], [store], memory.eviction, limits.object_bytes_max,
 # limits.variants_max, limits.coding_threads and the address of [admin]; of these it says that they change with a restart.

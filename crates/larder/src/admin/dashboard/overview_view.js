@@ -115,7 +115,9 @@ export class OverviewView {
 
   drawStatus(status) {
     this.status = status;
-    this.wrong.update(Object.keys(WRONG).filter(name => status[name] > 0).map(name => ({ key: name, cells: [WRONG[name], count(status[name])] })));
+    const last = status.reloads.last;
+    const refused = last?.outcome === "refused" ? [{ key: "reload", cells: [`the last reload was refused, the former config holds: ${last.error} (${last.at})`, count(status.reloads.failures)] }] : [];
+    this.wrong.update(refused.concat(Object.keys(WRONG).filter(name => status[name] > 0).map(name => ({ key: name, cells: [WRONG[name], count(status[name])] }))));
     this.drawCertificates(status);
   }
 
