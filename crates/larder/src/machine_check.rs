@@ -246,7 +246,14 @@ pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
             MachineFinding::warning(message).advise(SCRIPTS_ADVICE.to_owned())
         })
     };
-    settings.roots.iter().enumerate().filter_map(finding).collect()
+    let mut found: Vec<MachineFinding> = Vec::new();
+    for one in settings.roots.iter().enumerate().filter_map(finding) {
+        // A preset has roots of its own for some paths of a route, in the same directory.
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 const SCRIPTS_ADVICE: &str = "fastcgi in an [origin.NAME] and origin = \"NAME\" in the route have php-fpm run it (docs/php.md); \

@@ -103,6 +103,14 @@ fn the_ports_of_a_larder_that_runs_are_no_mistake() {
 }
 
 #[test]
+fn a_root_is_said_once_whatever_a_preset_makes_of_it() {
+    let folder = folder("preset");
+    let text = "[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"off\"\n[[route]]\nroot = \"nothing\"\npreset = \"static\"\n";
+    let (code, said) = check(&folder, &[], text);
+    assert_eq!((code, said.matches("nothing cannot be read").count()), (Some(0), 1), "{said}");
+}
+
+#[test]
 fn a_config_with_a_token_that_everybody_may_read_is_said() {
     let folder = folder("token");
     let text = "[[route]]\nroot = \".\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\ntoken = \"0123456789abcdef\"\n";
