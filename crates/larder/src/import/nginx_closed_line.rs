@@ -52,11 +52,13 @@ impl FoundServer<'_, '_> {
                 // What is closed is that in every spelling, but not the path of its folder.
                 let is_answered = other.answer != AnsweredBy::Closed;
                 (is_answered || other.is_led_to_its_slash())
-                    && (!other.answers_like(found) || runs_scripts && other.shows_files_alone())
+                    && (!other.answers_like(found)
+                        || runs_scripts && other.shows_files_alone()
+                        || is_root && other.falls_back_unlike(found))
             });
             // And longer paths, which are asked behind it.
             let longer = self.found[at + 1..].iter().filter(|other| {
-                !other.treats_alike(found)
+                (!other.treats_alike(found) || is_root && other.falls_back_unlike(found))
                     && other.spot.path.as_ref().is_some_and(|path| found.spot.is_shorter_than(path))
             });
             closed.extend(others.chain(longer).map(own_pattern));

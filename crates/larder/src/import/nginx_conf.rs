@@ -176,15 +176,23 @@ impl Reader {
         let pattern = self.home.join(directive.argument(0));
         let at = |why| format!("{}:{}: {why}", directive.place.file.display(), directive.place.line);
         let files = include_pattern::files(&pattern).map_err(at)?;
+        let mut found = Vec::new();
         if files.is_empty() && !include_pattern::is_pattern(directive.argument(0)) {
+            found.extend(which_script(&directive));
             self.absent.push(directive);
         }
-        let mut found = Vec::new();
         for file in files {
             found.extend(self.file(&file, depth + 1)?);
         }
         Ok(found)
     }
+}
+
+/// What two files of nginx's packages say of scripts, where they are not here; `fastcgi_params` does not.
+fn which_script(include: &Directive) -> Option<Directive> {
+    let says = ["fastcgi.conf", "fastcgi-php.conf"].iter().any(|file| include.argument(0).ends_with(file));
+    let arguments = ["SCRIPT_FILENAME", "$document_root$fastcgi_script_name"].map(str::to_owned).to_vec();
+    says.then(|| Directive { name: "fastcgi_param".to_owned(), arguments, ..include.clone() })
 }
 
 /// Words and marks with the lines on which they begin.

@@ -38,6 +38,14 @@ impl FoundLocation<'_> {
         self.answer.key() == other.answer.key() && self.asked_for(path) == other.asked_for(path)
     }
 
+    /// Is it about files, and does something else answer than there where there is none?
+    pub fn falls_back_unlike(&self, other: &FoundLocation<'_>) -> bool {
+        let (mine, its) = (&self.level, &other.level);
+        let is_same =
+            mine.fallback == its.fallback && mine.named == its.named && self.rulings.fallback == other.rulings.fallback;
+        self.answer == AnsweredBy::Files && !is_same
+    }
+
     /// Is a folder's path led to it with a slash, before nginx looks at who may come in? That is what asks somebody else.
     pub fn is_led_to_its_slash(&self) -> bool {
         let children = self.spot.blocks.last().map_or(&[][..], |block| block.children());

@@ -152,7 +152,8 @@ impl ScriptLevel {
     ) -> Option<(Option<String>, Option<String>)> {
         let mut params = self.params.iter().flatten();
         let Some(named) = params.rfind(|param| param.argument(0) == "SCRIPT_FILENAME") else {
-            return Some((None, None));
+            findings.leave(pass, "closed: nothing says which script is run (SCRIPT_FILENAME), so nginx runs none");
+            return None;
         };
         let root = root.display().to_string();
         let value = named.argument(1).replace("$realpath_root", "$document_root");
@@ -247,7 +248,9 @@ mod tests {
     fn scripts_are_those_of_the_root_or_one() {
         let of_root = || Some(Runs::OfRoot { origin: "php".to_owned() });
         let one = |script: &str| Some(Runs::One { origin: "php".to_owned(), script: script.to_owned() });
-        check(&[], of_root(), "", 0);
+        // Nothing runs, whatever else is said; fastcgi_params says no more than this.
+        check(&[], None, "", 1);
+        check(&["fastcgi_param SCRIPT_NAME $fastcgi_script_name"], None, "", 1);
         check(&["fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name"], of_root(), "", 0);
         check(&["fastcgi_param SCRIPT_FILENAME $realpath_root/$fastcgi_script_name"], of_root(), "", 0);
         let elsewhere = "document_root = \"/app/public\"";
@@ -264,6 +267,10 @@ mod tests {
     #[test]
     fn what_scripts_are_told_is_carried_over() {
         let of_root = || Some(Runs::OfRoot { origin: "php".to_owned() });
+        let check = |lines: &[&str], expect, section: &str, left| {
+            let lines = [&["fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name"], lines].concat();
+            check(&lines, expect, section, left);
+        };
         let lines = ["fastcgi_param APP_ENV prod", "fastcgi_param QUERY_STRING $query_string", "fastcgi_keep_conn on"];
         check(&lines, of_root(), "params = { \"APP_ENV\" = \"prod\" }|keep_alive = true", 0);
         check(&["fastcgi_param USER $user"], of_root(), "", 1);

@@ -48,7 +48,7 @@ http {
         location /static/ { expires 1h; gzip_static on; }
         location /media/ { alias other/media/; default_type text/plain; }
         location = /numbers { stub_status; allow 127.0.0.1; deny all; }
-        location ~ \.php$ { fastcgi_pass 127.0.0.1:1; }
+        location ~ \.php$ { fastcgi_pass 127.0.0.1:1; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; }
     }
     server {
         listen ADDRESS;
@@ -412,7 +412,7 @@ http {
     #[test]
     fn scripts_are_run_where_nginx_runs_them() {
         let folder = folder("scripts");
-        let pass = "fastcgi_pass 127.0.0.1:1;";
+        let pass = "fastcgi_pass 127.0.0.1:1; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;";
         let run = "path_pattern = '\\.php$'\nroot = ";
         let behind = "(?i)[.]php/";
         let split = "fastcgi_split_path_info ^(.+\\.php)(/.+)$;";
@@ -445,7 +445,7 @@ http {
     #[test]
     fn guards_of_what_answers_in_place_of_another_hold() {
         let folder = folder("in-place");
-        let run = "location ~ \\.php$ { allow 10.0.0.1; deny all; fastcgi_pass 127.0.0.1:1; }";
+        let run = "location ~ \\.php$ { allow 10.0.0.1; deny all; fastcgi_pass 127.0.0.1:1; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; }";
         let allowed = "allow = [\"10.0.0.1\"]";
         let of_route = |text: &str, path: &str| {
             let section = text.split("[[route]]").find(|section| section.contains(path)).map(str::to_owned);
