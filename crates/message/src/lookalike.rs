@@ -10,7 +10,7 @@ use crate::field_name::FieldName;
 /// them; those at its ends do not count.
 #[inline]
 pub fn is_lookalike(name: &[u8]) -> bool {
-    KNOWN.may_hold(name) && looks_like_known(name)
+    KNOWN.may_hold(name) && !is_plain(name) && looks_like_known(name)
 }
 
 /// By length and first letter, what many names are like: whether another one may read as one of them is asked of this first.
@@ -80,19 +80,17 @@ const KNOWN: NameShapes = {
     shapes
 };
 
+/// Of a name that is not plain.
 #[cold]
 fn looks_like_known(name: &[u8]) -> bool {
-    let is_spelled = |known: &str| name.get(..known.len()).is_some_and(|n| n.eq_ignore_ascii_case(known.as_bytes()));
-    let hides_known = |known: &&FieldName| reads_as(name, known.canonical());
-    match FieldName::known().iter().find(hides_known) {
-        Some(known) => name.len() != known.canonical().len() || !is_spelled(known.canonical()),
-        None => is_forwarding_name(name) && !(is_spelled(FORWARDING) && is_plain(name)),
-    }
+    FieldName::known().iter().any(|known| reads_as(name, known.canonical())) || is_forwarding_name(name)
 }
 
-/// Letters, digits, and dashes within.
+/// Letters, digits, and dashes within: whatever such a name reads as, it is spelled like that. Nearly all names are plain.
+#[inline]
 fn is_plain(name: &[u8]) -> bool {
-    without_ends(name).len() == name.len() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+    let [first, .., last] = name else { return name.iter().all(u8::is_ascii_alphanumeric) };
+    *first != b'-' && *last != b'-' && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
 }
 
 fn without_ends(name: &[u8]) -> &[u8] {
