@@ -24,12 +24,27 @@ pub fn read_cgi_head<'a>(
     limits: &HeadLimits,
     method: Method,
 ) -> Result<Option<ReceivedResponse<'a>>, Refusal> {
+    read_in_room::<FIELDS_USUAL>(output, spans, limits, method)
+}
+
+/// Most heads have fewer fields, and room for as many as there may be is not cleared for each of them.
+const FIELDS_USUAL: usize = 24;
+
+fn read_in_room<'a, const ROOM: usize>(
+    output: &'a [u8],
+    spans: &'a mut Vec<FieldSpan>,
+    limits: &HeadLimits,
+    method: Method,
+) -> Result<Option<ReceivedResponse<'a>>, Refusal> {
     let text = &output[..output.len().min(limits.head_bytes_max)];
-    let mut room = [httparse::EMPTY_HEADER; FIELDS_CEILING];
+    let mut room = [httparse::EMPTY_HEADER; ROOM];
     let fields_max = limits.fields_max.min(FIELDS_CEILING);
-    match httparse::parse_headers(text, &mut room[..fields_max]) {
+    match httparse::parse_headers(text, &mut room[..fields_max.min(ROOM)]) {
         Ok(httparse::Status::Complete((head_bytes, lines))) => {
             judge(output, lines, head_bytes, spans, limits, method).map(Some)
+        }
+        Err(httparse::Error::TooManyHeaders) if ROOM < fields_max => {
+            read_in_room::<FIELDS_CEILING>(output, spans, limits, method)
         }
         Ok(httparse::Status::Partial) if output.len() >= limits.head_bytes_max => {
             Err(refusals::RESPONSE_HEAD_TOO_LARGE)

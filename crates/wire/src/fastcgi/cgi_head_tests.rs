@@ -114,3 +114,15 @@ fn heads_are_bounded_as_those_of_http1_are() {
     assert_eq!(token(format!("A: {}", "x".repeat(197))), Some("response-head-too-large"));
     assert_eq!(token(format!("A: 1\n\n{}", "body ".repeat(100))), None);
 }
+
+#[test]
+fn a_head_may_have_as_many_fields_as_the_limit_says() {
+    let fields: Vec<_> = (0..HeadLimits::RESPONSE.fields_max).map(|n| (format!("X-{n}"), n.to_string())).collect();
+    for count in [FIELDS_USUAL - 1, FIELDS_USUAL, FIELDS_USUAL + 1, fields.len()] {
+        let said: Vec<_> = fields[..count].iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        let head: String = said.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        check(&format!("{head}\r\n"), Method::Get, Ok((200, &said, ResponseBody::Chunked)));
+    }
+    let head: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    check(&format!("{head}X-More: 1\r\n\r\n"), Method::Get, Err(refusals::RESPONSE_FIELDS_TOO_MANY.token));
+}

@@ -21,6 +21,15 @@ pub struct RequestWriter<'a> {
     record_at: usize,
 }
 
+/// Where a variable lies that is being written.
+#[derive(Clone, Copy, Debug)]
+struct VariableAt {
+    begins: usize,
+    /// The byte that says how long its value is.
+    value_length: usize,
+    value: usize,
+}
+
 impl<'a> RequestWriter<'a> {
     /// `keeps_connection`: the application is asked not to close it behind the answer.
     pub fn begin(out: &'a mut Vec<u8>, keeps_connection: bool) -> RequestWriter<'a> {
@@ -33,23 +42,23 @@ impl<'a> RequestWriter<'a> {
     }
 
     /// A variable whose value is these parts, one behind the other.
-    pub fn variable<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]> + Clone) {
-        self.begin_variable(name.len(), bytes_of(value.clone()));
+    pub fn variable<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]>) {
+        let at = self.begin_variable(name.len());
         self.out.extend_from_slice(name);
-        self.end_variable(value);
+        self.end_variable(at, value);
     }
 
     /// The variable of a field (RFC 3875 §4.1.18), whose values are made one. False, and nothing is written: the name of the field may not
     /// become that of a variable, see [`is_variable_field`].
-    pub fn field<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]> + Clone) -> bool {
+    pub fn field<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]>) -> bool {
         if !is_variable_field(name) {
             return false;
         }
         const PREFIX: &[u8] = b"HTTP_";
-        self.begin_variable(PREFIX.len() + name.len(), bytes_of(value.clone()));
+        let at = self.begin_variable(PREFIX.len() + name.len());
         self.out.extend_from_slice(PREFIX);
         self.out.extend(name.iter().map(|byte| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }));
-        self.end_variable(value);
+        self.end_variable(at, value);
         true
     }
 
@@ -59,32 +68,51 @@ impl<'a> RequestWriter<'a> {
         self.out.extend_from_slice(&record_head(RecordType::Params, 0));
     }
 
-    /// No application that is in use reads a variable that begins in one record and ends in the next. So that is done only with one that
-    /// fits into none.
-    fn begin_variable(&mut self, name_bytes: usize, value_bytes: usize) {
-        let lengths = length_bytes(name_bytes) + length_bytes(value_bytes);
-        if self.content_bytes() > 0
-            && self.content_bytes() + lengths + name_bytes + value_bytes > RECORD_CONTENT_BYTES_MAX
-        {
-            self.begin_record();
-        }
-        for length in [name_bytes, value_bytes] {
-            match length <= SHORT_LENGTH_MAX {
-                true => self.out.push(length as u8),
-                false => self.out.extend_from_slice(&(length as u32 | 1 << 31).to_be_bytes()),
+    /// Writes the length of its name, and room for that of its value: one byte, as most are short.
+    #[inline]
+    fn begin_variable(&mut self, name_bytes: usize) -> VariableAt {
+        let begins = self.out.len();
+        match name_bytes <= SHORT_LENGTH_MAX {
+            true => self.out.extend_from_slice(&[name_bytes as u8, 0]),
+            false => {
+                self.out.extend_from_slice(&long_length(name_bytes));
+                self.out.push(0);
             }
+        }
+        VariableAt { begins, value_length: self.out.len() - 1, value: self.out.len() + name_bytes }
+    }
+
+    #[inline]
+    fn end_variable<'v>(&mut self, at: VariableAt, value: impl Iterator<Item = &'v [u8]>) {
+        value.for_each(|part| self.out.extend_from_slice(part));
+        let value_bytes = self.out.len() - at.value;
+        match value_bytes <= SHORT_LENGTH_MAX {
+            true => self.out[at.value_length] = value_bytes as u8,
+            false => {
+                self.out.splice(at.value_length..=at.value_length, long_length(value_bytes));
+            }
+        }
+        if self.content_bytes() > RECORD_CONTENT_BYTES_MAX {
+            self.move_to_next_record(at.begins);
         }
     }
 
-    fn end_variable<'v>(&mut self, value: impl Iterator<Item = &'v [u8]>) {
-        value.for_each(|part| self.out.extend_from_slice(part));
+    /// No application that is in use reads a variable that begins in one record and ends in the next. So that is done only with one that
+    /// fits into none.
+    #[cold]
+    fn move_to_next_record(&mut self, variable_at: usize) {
+        let content_bytes = variable_at - self.record_at - RECORD_HEAD_BYTES;
+        if content_bytes > 0 {
+            self.write_record_head(content_bytes);
+            self.out.splice(variable_at..variable_at, record_head(RecordType::Params, 0));
+            self.record_at = variable_at;
+        }
         while self.content_bytes() > RECORD_CONTENT_BYTES_MAX {
             self.split_record();
         }
     }
 
     /// What is too much for one record goes on in the next.
-    #[cold]
     fn split_record(&mut self) {
         let end = self.record_at + RECORD_HEAD_BYTES + RECORD_CONTENT_BYTES_MAX;
         self.out.splice(end..end, record_head(RecordType::Params, 0));
@@ -94,12 +122,6 @@ impl<'a> RequestWriter<'a> {
 
     fn content_bytes(&self) -> usize {
         self.out.len() - self.record_at - RECORD_HEAD_BYTES
-    }
-
-    fn begin_record(&mut self) {
-        self.end_record();
-        self.record_at = self.out.len();
-        self.out.extend_from_slice(&record_head(RecordType::Params, 0));
     }
 
     /// An empty record would be the end of all variables.
@@ -116,12 +138,9 @@ impl<'a> RequestWriter<'a> {
     }
 }
 
-fn bytes_of<'v>(parts: impl Iterator<Item = &'v [u8]>) -> usize {
-    parts.map(<[u8]>::len).sum()
-}
-
-fn length_bytes(length: usize) -> usize {
-    if length <= SHORT_LENGTH_MAX { 1 } else { 4 }
+/// A length in four bytes.
+fn long_length(length: usize) -> [u8; 4] {
+    (length as u32 | 1 << 31).to_be_bytes()
 }
 
 /// The head of a piece of the request's body, of at most [`RECORD_CONTENT_BYTES_MAX`] bytes and not empty.
