@@ -130,6 +130,7 @@ mod http2_streams;
 mod http_challenges;
 mod idle_budget;
 mod idle_encoding;
+mod in_time;
 mod included;
 mod instant_answer;
 mod instant_file;

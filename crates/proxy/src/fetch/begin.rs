@@ -83,7 +83,7 @@ impl<'a> Requester<'a> {
 
 impl Fetch {
     /// Fails when there is no memory for it, or no origin that may be asked; a program says later whom it asks, unless it pipes.
-    pub(crate) fn begin(requester: &Requester<'_>, purpose: Purpose) -> Result<Fetch, Synth> {
+    pub(crate) fn begin(requester: &Requester<'_>, purpose: Purpose) -> Result<Box<Fetch>, Synth> {
         // What an answer that is under way lacks is brought all the same: it would have to be cut.
         let is_hole = matches!(purpose, Purpose::Slice { if_range: Some(_), .. });
         if !is_hole && requester.core.lacks_memory() {
@@ -103,21 +103,22 @@ impl Fetch {
     }
 
     /// CONNECT, to a proxy.
-    pub(crate) fn tunnelled(requester: &Requester<'_>, origin: Arc<Origin>, parent: usize) -> Fetch {
+    pub(crate) fn tunnelled(requester: &Requester<'_>, origin: Arc<Origin>, parent: usize) -> Box<Fetch> {
         let requester = Requester { body: RequestBody::None, expects_continue: false, ..*requester };
-        let bare = Fetch::bare(&requester, Purpose::Tunnel);
-        Fetch { chosen: Some(origin), parent: Some(parent), wants_fresh_connection: true, ..bare }
+        let mut fetch = Fetch::bare(&requester, Purpose::Tunnel);
+        (fetch.chosen, fetch.parent, fetch.wants_fresh_connection) = (Some(origin), Some(parent), true);
+        fetch
     }
 
-    /// A fetch whose origin is still to be chosen.
-    fn bare(requester: &Requester<'_>, purpose: Purpose) -> Fetch {
+    /// A fetch whose origin is still to be chosen. Boxed, for it goes through many hands, and tasks carry it.
+    fn bare(requester: &Requester<'_>, purpose: Purpose) -> Box<Fetch> {
         let Requester { core, site, .. } = *requester;
         let now = Moment::now();
         let trace = requester
             .trace
             .cloned()
             .or_else(|| site.settings.traces.as_ref().map(|_| Rc::new(ExchangeTrace::untold(&core.trace_dice))));
-        Fetch {
+        Box::new(Fetch {
             core: Rc::clone(core),
             site: Arc::clone(site),
             routed: requester.routed,
@@ -147,7 +148,7 @@ impl Fetch {
             ranges_tag: None,
             departure: None,
             _held: held(core),
-        }
+        })
     }
 }
 

@@ -19,6 +19,8 @@ use crate::static_files::script_path::ScriptPath;
 /// Room for what a fetch asks for besides what the client sent: its conditions, and what we can do.
 const ADDED_LINES: usize = 4;
 const ADDED_BYTES: usize = 192;
+/// An address as text.
+const ADDRESS_BYTES_USUAL: usize = 40;
 
 /// Which script is asked, and where it lies.
 pub(super) struct ScriptCall<'a> {
@@ -47,7 +49,7 @@ impl Variables<'_> {
     }
 
     fn set_address(&mut self, name: &str, address: IpAddr) {
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(ADDRESS_BYTES_USUAL);
         write_address(&mut text, address);
         self.set(name, &[&text]);
     }
@@ -91,11 +93,12 @@ impl OriginRequest<'_> {
 
     fn set_request(&self, variables: &mut Variables<'_>) {
         let request = &self.request;
-        let mut target = Vec::new();
-        request.write_target(&mut target);
         variables.set("GATEWAY_INTERFACE", &[b"CGI/1.1"]);
         variables.set("REQUEST_METHOD", &[request.method_text]);
-        variables.set("REQUEST_URI", &[&target]);
+        match request.query {
+            Some(query) => variables.set("REQUEST_URI", &[request.path, b"?", query]),
+            None => variables.set("REQUEST_URI", &[request.path]),
+        }
         variables.set("QUERY_STRING", &[request.query.unwrap_or_default()]);
         variables.set("CONTENT_TYPE", &[request.fields.get(FieldName::ContentType).unwrap_or_default()]);
         match (self.body, self.carried) {
@@ -159,7 +162,7 @@ fn is_param(params: &[(String, String)], name: &[u8]) -> bool {
 }
 
 /// All values of a field as one (RFC 9110 §5.3, RFC 6265 §5.4).
-fn joined<'a>(fields: FieldsView<'a>, name: &'a [u8], known: FieldName) -> impl Iterator<Item = &'a [u8]> + Clone {
+fn joined<'a>(fields: FieldsView<'a>, name: &'a [u8], known: FieldName) -> impl Iterator<Item = &'a [u8]> {
     let between: &[u8] = if known == FieldName::Cookie { b"; " } else { b", " };
     let values = fields.get_all_named(name).enumerate();
     values.flat_map(move |(nth, value)| [if nth == 0 { b"" } else { between }, value])

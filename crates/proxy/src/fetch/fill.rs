@@ -28,7 +28,7 @@ use crate::upstream::OriginPiece;
 use crate::url_variations::VariationKey;
 
 /// The whole fetch of a miss. `notes` are absent for a refresh in the background.
-pub(crate) async fn run(mut fetch: Fetch, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
+pub(crate) async fn run(mut fetch: Box<Fetch>, ticket: Ticket, notes: Option<Rc<FetchNotes>>) {
     fetch.departure = Some(ticket.departure());
     let settled = settle_while_wanted(&mut fetch, ticket, notes.as_ref()).await;
     if let Some(notes) = &notes {
@@ -79,7 +79,7 @@ fn unwanted(text: &str) -> Failure {
 }
 
 /// A pass whose answer turned out to be storable goes on in a task of its own.
-pub(crate) fn store_passed(fetch: Fetch, ticket: Ticket, settled: Box<Settled>) {
+pub(crate) fn store_passed(fetch: Box<Fetch>, ticket: Ticket, settled: Box<Settled>) {
     tokio::task::spawn_local(land(fetch, ticket, settled, None));
 }
 
@@ -150,7 +150,7 @@ impl Landing {
 }
 
 /// Lands an answer in the store, or with those who wait and nobody else.
-async fn land(mut fetch: Fetch, mut ticket: Ticket, settled: Box<Settled>, notes: Option<Rc<FetchNotes>>) {
+async fn land(mut fetch: Box<Fetch>, mut ticket: Ticket, settled: Box<Settled>, notes: Option<Rc<FetchNotes>>) {
     let is_confirmed = matches!(settled.body, SettledBody::Stored { .. });
     fetch.enter(if is_confirmed { FetchState::Refreshed } else { FetchState::Fill });
     let landing = fetch.landing(&settled, &mut ticket, notes.as_deref());
@@ -192,7 +192,8 @@ async fn fill(
     let sliced = slice_manifest::of_whole(fetch, &landing, ticket.flight().key(), length, now);
     if let (Some(_), Ok(store_as)) = (sliced, &mut landing.kept) {
         store_as.sliced = sliced;
-        return store_in_slices(fetch, ticket, landing, arriving, now).await;
+        // Boxed, so that a body in one piece carries none of it.
+        return Box::pin(store_in_slices(fetch, ticket, landing, arriving, now)).await;
     }
     let is_part = landing.kept.as_ref().is_ok_and(|store_as| store_as.partial.is_some());
     // The rest of a part that its requester does not want any more is nobody's wish.
@@ -214,7 +215,7 @@ async fn store_in_slices(fetch: &Fetch, ticket: Ticket, landing: Landing, arrivi
 }
 
 /// The same for the slice that an answer to a range brought.
-pub(crate) fn spawn_slices(mut fetch: Fetch, arriving: Arriving, stream: SliceStream) {
+pub(crate) fn spawn_slices(mut fetch: Box<Fetch>, arriving: Arriving, stream: SliceStream) {
     tokio::task::spawn_local(async move {
         fetch.enter(FetchState::Fill);
         let body = arriving.into_body(&fetch);

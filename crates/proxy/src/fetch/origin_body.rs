@@ -3,6 +3,7 @@
 use cache::Failure;
 use message::Fields;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,6 +14,7 @@ use crate::fetch::failed;
 use crate::fetch::timeouts::Timeout;
 use crate::fetch::whole_time::WholeLeft;
 use crate::filter_work::FilterWork;
+use crate::in_time::in_time;
 use crate::limits::{GIVEN_UP_BYTES_MAX, GIVEN_UP_WAIT};
 use crate::origin::OriginFailure;
 use crate::records::fetch_records::{self, GivenBack};
@@ -112,7 +114,7 @@ impl OriginBody {
                 }
             }
         });
-        self.persistent = tokio::time::timeout(GIVEN_UP_WAIT, skipping).await.unwrap_or(false);
+        self.persistent = in_time(GIVEN_UP_WAIT, pin!(skipping)).await.unwrap_or(false);
         self.release();
     }
 

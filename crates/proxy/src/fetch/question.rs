@@ -11,7 +11,7 @@ use crate::transaction::synth::Synth;
 
 /// An answer, and the fetch that its body belongs to.
 pub(crate) struct Answered {
-    pub(crate) fetch: Fetch,
+    pub(crate) fetch: Box<Fetch>,
     pub(crate) reply: OriginReply,
 }
 

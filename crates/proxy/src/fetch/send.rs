@@ -11,6 +11,7 @@ use crate::fetch::broken::Broken;
 use crate::fetch::client_link::ClientLink;
 use crate::fetch::retry::{Lost, LostBy};
 use crate::fetch::{Fetch, affinity, failed};
+use crate::in_time::in_time;
 use crate::origin::{Call, OriginFailure, Reuse};
 use crate::records::fetch_records;
 use crate::upstream::carriage;
@@ -53,7 +54,8 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     fetch.sent = Moment::now();
     fetch.tries.opened(&upstream, fetch.sent);
     let limit = fetch.timeouts.first_byte.after;
-    match tokio::time::timeout(limit, write_request(fetch, &mut upstream)).await {
+    let written = in_time(limit, pin!(write_request(fetch, &mut upstream))).await;
+    match written {
         Ok(Ok(head_bytes)) => {
             if let Some(records) = fetch.records() {
                 fetch_records::sent(records, head_bytes, fetch.body);

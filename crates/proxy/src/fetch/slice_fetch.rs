@@ -125,7 +125,7 @@ impl SliceSource {
     }
 
     /// What the origin says to the range of a slice.
-    async fn ask_origin(&self, range: Range<u64>) -> Result<(Fetch, OriginReply), Broken> {
+    async fn ask_origin(&self, range: Range<u64>) -> Result<(Box<Fetch>, OriginReply), Broken> {
         let if_range = self.manifest.etag().map(Bytes::copy_from_slice);
         let fetch = Fetch::begin(&self.requester(), Purpose::Slice { range, if_range });
         let mut fetch = fetch.map_err(|synth| Broken::Origin(synth.as_failure()))?;

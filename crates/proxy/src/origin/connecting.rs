@@ -1,6 +1,7 @@
 //! How an origin comes to a connection for a request, in this order: whose turn is it; an idle connection on this core, or of another one;
 //! a stream of one that is shared; a new one; a place in the queue.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use super::shared_connections::{Opening, SharedConnection, Sharing};
 use super::staggered_dial::{Addresses, Dialled, dial_staggered};
 use super::{Call, Connected, CoreHandle, Origin, OriginConnection, Reuse};
 use crate::clock::Moment;
+use crate::in_time::in_time;
 
 enum Entered {
     Connection(OriginConnection),
@@ -49,19 +51,21 @@ impl Origin {
             },
         )?;
         let looked_up = Moment::now();
-        let at = || core.now_ms + elapsed_ms();
+        let at = |moment: Moment| core.now_ms + began.micros_until(moment) / 1_000;
         // Nobody waits for a slot to ask nobody.
-        if self.servers.book().pick(turn, at(), call.avoid).is_none() {
+        if self.servers.book().pick(turn, at(looked_up), call.avoid).is_none() {
             return Err(self.nobody_to_ask());
         }
-        let mut lease = match self.enter(core, turn, &call, http2, at()).await? {
+        let mut lease = match self.enter(core, turn, &call, http2, at(looked_up)).await? {
             Entered::Connection(connection) => return Ok(Connected::Alone(connection)),
             Entered::Slot(lease) => lease,
         };
         let entered = Moment::now();
         let mut tried: Addresses = call.avoid.iter().cloned().collect();
+        // Clocks are read where time may have gone by, and nowhere else.
+        let mut now = entered;
         loop {
-            let address = self.servers.book().pick(turn, at(), &tried).cloned();
+            let address = self.servers.book().pick(turn, at(now), &tried).cloned();
             let Some(address) = address else { return Err(self.nobody_to_ask()) };
             lease.aim(&address);
             let begun = match self.find_shared(core, &address, &call, http2).await {
@@ -72,9 +76,10 @@ impl Origin {
                 Err(begun) => begun,
             };
             let (dialled, address) = match self.declared {
-                Declared::AsTarget => self.dial_one_of(core, turn, at(), address, &mut tried, &call).await,
+                Declared::AsTarget => self.dial_one_of(core, turn, at(now), address, &mut tried, &call).await,
                 _ => (self.dial_and_greet(&address.place, &call, http2).await, address),
             };
+            now = Moment::now();
             match dialled {
                 Ok(Greeted { socket, tls_micros }) => {
                     core.counters.origin_connections_opened.add(1);
@@ -82,7 +87,7 @@ impl Origin {
                     let opening = OpeningTimes {
                         lookup_micros: clamped(began.micros_until(looked_up)),
                         queue_micros: clamped(looked_up.micros_until(entered)),
-                        connect_micros: clamped(entered.micros_until(Moment::now())).saturating_sub(tls_micros),
+                        connect_micros: clamped(entered.micros_until(now)).saturating_sub(tls_micros),
                         tls_micros,
                     };
                     let connection = OriginConnection {
@@ -106,11 +111,11 @@ impl Origin {
                     core.counters.origin_errors_connect.add(1);
                     OriginFault::of(&kind).into_iter().for_each(|fault| self.servers.went_wrong(fault));
                     let blamed = kind.blames_address();
-                    if blamed && address.failed(self.ejection, at()) {
+                    if blamed && address.failed(self.ejection, at(now)) {
                         core.counters.origin_ejections.add(1);
                     }
                     tried.push(Arc::clone(&address));
-                    let more = self.servers.book().pick(turn, at(), &tried).is_some();
+                    let more = self.servers.book().pick(turn, at(now), &tried).is_some();
                     let is_last = !self.retries.on_connect || tried.len() > self.retries.others_max;
                     if !blamed || is_last || !more {
                         return Err(self.error(Some(Arc::clone(&address.label)), kind));
@@ -147,7 +152,7 @@ impl Origin {
                 }
             }
         };
-        let found = tokio::time::timeout(call.connect_timeout, found).await;
+        let found = in_time(call.connect_timeout, pin!(found)).await;
         found.unwrap_or(None).ok_or_else(|| Some(core.shared.begin(address)))
     }
 
@@ -216,7 +221,7 @@ impl Origin {
             self.servers.went_wrong(OriginFault::Busy);
             return Err(self.error(None, OriginErrorKind::QueueFull { queue_max: self.queue_max }));
         };
-        let Ok(grant) = tokio::time::timeout(self.queue_timeout, waiting.served()).await else {
+        let Ok(grant) = in_time(self.queue_timeout, pin!(waiting.served())).await else {
             core.counters.origin_errors_busy.add(1);
             self.servers.went_wrong(OriginFault::Busy);
             return Err(self.error(None, OriginErrorKind::QueueTimeout { after: self.queue_timeout }));

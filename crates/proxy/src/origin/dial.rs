@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::limits::UNIX_BACKLOG_PAUSE;
 use super::origin_error::OriginErrorKind;
+use crate::in_time::in_time;
 use crate::settings::MockedOrigin;
 use crate::socket::Socket;
 
@@ -56,7 +58,7 @@ where
     F: Future<Output = Result<R, OriginErrorKind>>,
 {
     let connected = async { then(connect(place).await.map_err(failed)?).await };
-    tokio::time::timeout(timeout, connected).await.unwrap_or(Err(OriginErrorKind::ConnectTimeout { after: timeout }))
+    in_time(timeout, pin!(connected)).await.unwrap_or(Err(OriginErrorKind::ConnectTimeout { after: timeout }))
 }
 
 /// Why the system does not connect us.

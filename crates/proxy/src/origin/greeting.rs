@@ -38,7 +38,9 @@ pub async fn dial_and_greet(
             None => Ok(Greeted { socket: stream, tls_micros: 0 }),
             Some(tls) => {
                 let began = Moment::now();
-                let socket = stream.agreed(tls.begin()).await.map_err(|fault| OriginErrorKind::Tls { fault })?;
+                // Boxed, so that a connection in the clear carries none of it.
+                let socket =
+                    Box::pin(stream.agreed(tls.begin())).await.map_err(|fault| OriginErrorKind::Tls { fault })?;
                 Ok(Greeted { socket, tls_micros: clamped(began.micros_until(Moment::now())) })
             }
         }

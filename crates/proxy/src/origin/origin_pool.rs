@@ -5,7 +5,7 @@
 //! using it gives the slot back.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -27,7 +27,11 @@ pub struct Idle {
 
 /// One address's idle connections.
 #[derive(Debug)]
-pub struct Shelves(Box<[Shelf]>);
+pub struct Shelves {
+    shelves: Box<[Shelf]>,
+    /// Something was put here once. Where connections end with their request nobody looks through empty shelves.
+    are_used: AtomicBool,
+}
 
 /// A cache line to itself: neighbours belong to other cores.
 #[derive(Debug, Default)]
@@ -50,16 +54,22 @@ impl Default for ShelfState {
 
 impl Shelves {
     pub fn new(count: usize) -> Shelves {
-        Shelves((0..count.max(1)).map(|_| Shelf::default()).collect())
+        Shelves { shelves: (0..count.max(1)).map(|_| Shelf::default()).collect(), are_used: AtomicBool::new(false) }
     }
 
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.shelves.len()
+    }
+
+    /// False: nothing lies here, nor ever did.
+    #[inline]
+    pub fn are_used(&self) -> bool {
+        self.are_used.load(Ordering::Relaxed)
     }
 
     #[inline]
     fn of(&self, core: usize) -> &Mutex<ShelfState> {
-        &self.0[core % self.0.len()].0
+        &self.shelves[core % self.shelves.len()].0
     }
 
     /// The newest on this core's shelf.
@@ -74,6 +84,9 @@ impl Shelves {
     /// Gives the connection back if the shelves are closed.
     #[inline]
     pub fn put(&self, core: usize, connection: Idle) -> Result<(), Idle> {
+        if !self.are_used() {
+            self.are_used.store(true, Ordering::Relaxed);
+        }
         match &mut *self.of(core).lock() {
             ShelfState::Open(idle) => idle.push_back(connection),
             ShelfState::Closed => return Err(connection),
@@ -119,7 +132,7 @@ impl Shelves {
             ShelfState::Open(idle) => idle,
             ShelfState::Closed => VecDeque::new(),
         };
-        self.0.iter().flat_map(take_all).collect()
+        self.shelves.iter().flat_map(take_all).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -127,7 +140,7 @@ impl Shelves {
             ShelfState::Open(idle) => idle.len(),
             ShelfState::Closed => 0,
         };
-        self.0.iter().map(len).sum()
+        self.shelves.iter().map(len).sum()
     }
 }
 

@@ -152,6 +152,9 @@ impl Servers {
 
     /// An idle connection to this address from any core's shelf, our own first.
     pub fn take_any(&self, address: &Address, core: usize, now_ms: u64) -> Option<Idle> {
+        if !address.shelves.are_used() {
+            return None;
+        }
         (0..address.shelves.count()).find_map(|n| self.take_from(address, core + n, core, now_ms))
     }
 
@@ -300,8 +303,9 @@ impl Servers {
         elapsed_ms: impl Fn() -> u64,
         patience: Duration,
     ) -> Result<(), Unresolved> {
+        let mut waited_ms = 0;
         loop {
-            let now_ms = now_ms + elapsed_ms();
+            let now_ms = now_ms + waited_ms;
             if now_ms < self.book.load().fresh_until_ms {
                 break;
             }
@@ -313,6 +317,7 @@ impl Servers {
             let Some(wait_ms) = self.names.lock().wait_ms(now_ms, patience_ms) else { break };
             // A time-out is no answer: the next turn finds that there is nothing left to wait for.
             let _ = tokio::time::timeout(Duration::from_millis(wait_ms), heard).await;
+            waited_ms = elapsed_ms();
         }
         if !self.book.load().addresses.is_empty() {
             return Ok(());

@@ -51,9 +51,8 @@ async fn by_slices(tx: &mut Transaction, downstream: &mut Downstream<'_>) -> Opt
             tx.outcome.verdict = CacheVerdict::Miss;
             Step::Hit(manifest, hit::Why::Fetched)
         }
-        Probed::Answered(answered, began) => {
+        Probed::Answered(fetch, settled, began) => {
             tx.outcome.verdict = CacheVerdict::Pass;
-            let (fetch, settled) = *answered;
             take(tx, fetch, settled, began)
         }
         Probed::Unrouted(synth) => Step::Synth(synth),
@@ -109,7 +108,7 @@ async fn let_body_come(tx: &mut Transaction, downstream: &mut Downstream<'_>) ->
 }
 
 /// What an answer changes, and where it goes.
-fn take(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began) -> Step {
+fn take(tx: &mut Transaction, fetch: Box<Fetch>, settled: Box<Settled>, began: Began) -> Step {
     let began = fetch.change_stored(&settled, began);
     if let Some(began) = began.filter(|_| may_be_kept(tx)) {
         match settled.why_not_stored() {
@@ -143,7 +142,7 @@ fn broken_off(tx: &mut Transaction, downstream: &mut Downstream<'_>, broken: Bro
 /// A GET that was known as uncacheable turns out not to be; a range was answered by a part that can be kept (RFC 9111
 /// §3.3); or a POST's answer says that it is the representation of its target, and serves a later GET (RFC 9110 §9.3.3).
 /// It lands in the store like a miss, and its requester follows.
-fn store(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began) -> Step {
+fn store(tx: &mut Transaction, fetch: Box<Fetch>, settled: Box<Settled>, began: Began) -> Step {
     let (key, began) = (tx.key(), Some(began));
     let options =
         LookupOptions { core: tx.core.index, always_miss: true, alone: true, began, ..LookupOptions::default() };
@@ -159,7 +158,7 @@ fn store(tx: &mut Transaction, fetch: Fetch, settled: Box<Settled>, began: Began
 }
 
 /// The answer to its requester alone.
-fn pass_on(mut fetch: Fetch, settled: Box<Settled>) -> Step {
+fn pass_on(mut fetch: Box<Fetch>, settled: Box<Settled>) -> Step {
     let Settled { mut made, body, page, .. } = *settled;
     fetch.describe_passed(&mut made.head);
     Step::Deliver(Box::new(match body {

@@ -44,7 +44,7 @@ impl Purpose {
 
 impl Fetch {
     /// The fetch of a transaction.
-    pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Fetch, Synth> {
+    pub(crate) fn of(tx: &Transaction, purpose: Purpose) -> Result<Box<Fetch>, Synth> {
         Fetch::begin(&Requester::of(tx), purpose)
     }
 }

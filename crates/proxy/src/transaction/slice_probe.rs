@@ -21,7 +21,7 @@ pub(crate) enum Probed {
     /// The manifest: it is stored, and the slice is on its way.
     Manifest(Arc<Object>),
     /// The answer is what the client asked for, or about it: an error, or the whole.
-    Answered(Box<(Fetch, Box<Settled>)>, Began),
+    Answered(Box<Fetch>, Box<Settled>, Began),
     /// It cannot be kept in slices: to be asked as the client asks.
     Unsliced,
     Unrouted(Synth),
@@ -53,7 +53,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, f
     };
     let now = settled.arrival.received;
     if settled.made.head.status != Status::PARTIAL_CONTENT {
-        return Probed::Answered(Box::new((fetch, settled)), began);
+        return Probed::Answered(fetch, settled, began);
     }
     let key = tx.key();
     let Some((store_as, number)) = with_manifest(&fetch, &settled, key, from, slice_bytes) else {

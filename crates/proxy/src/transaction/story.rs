@@ -28,13 +28,14 @@ pub(crate) async fn run(mut tx: Box<Transaction>, downstream: Downstream<'_>, st
             Step::Wait(wait) => wait::run(tx, downstream, *wait).await,
             Step::Miss(ticket) => miss::run(tx, downstream, ticket),
             Step::Pass => pass::run(tx, downstream).await,
-            Step::Pipe => pipe::run(tx, downstream).await,
+            // Boxed, so that no other story carries the room of the rare ones.
+            Step::Pipe => Box::pin(pipe::run(tx, downstream)).await,
             Step::Purge => purge::run(tx).await,
             Step::Synth(synth) => synthesis::run(tx, synth),
             Step::Files { root, file, is_lookup } => files::run(tx, root, file, is_lookup).await,
             Step::ErrorPage(page) => error_page::run(tx, *page).await,
-            Step::Admit(unverified) => admit::run(tx, downstream, *unverified).await,
-            Step::Memcached(route) => memcached::run(tx, downstream, route).await,
+            Step::Admit(unverified) => Box::pin(admit::run(tx, downstream, *unverified)).await,
+            Step::Memcached(route) => Box::pin(memcached::run(tx, downstream, route)).await,
             Step::Deliver(answer) => deliver::run(tx, *answer, begin_included),
             Step::Transmit(outgoing) => {
                 if downstream.has_unread_body() {
