@@ -119,7 +119,7 @@ async fn refuse(core: &Rc<Core>, peer: Peer, bytes: &[u8], refusal: Refusal) -> 
     core.counters.answered(CacheVerdict::Refused);
     let (outgoing, note) = synthesis::answer_refusal(core, peer, bytes, &refusal);
     let mut run = DryRun::default();
-    run.take_answer(outgoing, false).await;
-    log::refused(core, (peer, None), (&refusal, note.as_ref()), Version::Http11);
+    let sent = run.take_answer(outgoing, false).await;
+    log::refused(core, (peer, None), (&refusal, note.as_ref()), (Version::Http11, sent.body_bytes));
     run
 }

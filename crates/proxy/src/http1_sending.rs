@@ -44,8 +44,9 @@ struct AnswerTransfer {
     framing: BodyFraming,
     /// How the body ended; what is queued of it still goes out.
     end: Option<End>,
+    /// What frames it included.
     body_bytes_sent: u64,
-    /// Of the body, what was queued to frame it.
+    /// What was queued to frame it: lengths of chunks, and what stands behind the last.
     framing_bytes: u64,
     pace: Pace,
     /// What the queue costs, once it was waited for.
@@ -81,8 +82,7 @@ pub(crate) async fn send(
     SendOutcome {
         end,
         head_bytes,
-        body_bytes: sending.body_bytes_sent,
-        framing_bytes: sending.framing_bytes.min(sending.body_bytes_sent),
+        body_bytes: sending.body_bytes_sent.saturating_sub(sending.framing_bytes),
         persistent,
     }
 }

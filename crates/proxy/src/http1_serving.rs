@@ -402,10 +402,11 @@ async fn refuse(connection: &mut Connection, refusal: Refusal) {
     let sent = http1_sending::send(connection, outgoing, Version::Http11, false).await;
     connection.exchange(if sent.end == End::Sent { Event::AnswerEnded } else { Event::AnswerCut });
     let tls = connection.asker().tls_facts();
-    log::refused(&core, (connection.peer, tls.as_deref()), (&refusal, note.as_ref()), Version::Http11);
+    let answered = (Version::Http11, sent.body_bytes);
+    log::refused(&core, (connection.peer, tls.as_deref()), (&refusal, note.as_ref()), answered);
     if let Some(records) = records {
         connection.closes(SessionEnd::of_refusal(&refusal));
-        request_records::end_refused(&records, sent.head_bytes);
+        request_records::end_refused(&records, &sent);
     }
     if sent.end == End::Sent {
         linger::close(connection).await;

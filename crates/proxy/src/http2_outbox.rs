@@ -57,5 +57,6 @@ impl Http2Outbox {
         self.framed = framed;
         self.framed.drain(..written);
         self.written_bytes += written as u64;
+        connection.core.counters.bytes_out.add(written as u64);
     }
 }

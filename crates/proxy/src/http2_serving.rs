@@ -303,7 +303,7 @@ impl Serving {
         let (core, refusal) = (&self.core, Refusal { status: 400, token, limit: None });
         core.counters.answered(CacheVerdict::Refused);
         let tls = connection.asker().tls_facts();
-        log::refused(core, (connection.peer, tls.as_deref()), (&refusal, None), Version::Http2);
+        log::refused(core, (connection.peer, tls.as_deref()), (&refusal, None), (Version::Http2, 0));
         request_records::malformed(core, connection.session(), &refusal);
     }
 
@@ -433,8 +433,8 @@ async fn answer_refusal(
     core.counters.answered(CacheVerdict::Refused);
     let (outgoing, note) = synthesis::answer_refusal(&core, peer, &[], &refusal);
     let sent = stream.send(outgoing).await;
-    log::refused(&core, (peer, tls.as_deref()), (&refusal, note.as_ref()), Version::Http2);
+    log::refused(&core, (peer, tls.as_deref()), (&refusal, note.as_ref()), (Version::Http2, sent.body_bytes));
     if let Some(records) = records {
-        request_records::end_refused(&records, sent.head_bytes);
+        request_records::end_refused(&records, &sent);
     }
 }

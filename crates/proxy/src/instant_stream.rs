@@ -87,7 +87,6 @@ impl InstantClient for InstantStream<'_> {
         let head_bytes = self.streams.frame_at_once(self.id, head, length == 0, &mut self.outbox.framed);
         let body_bytes = self.frame_body(held, length);
         let (sent, total) = (head_bytes as u64 + body_bytes, head_bytes as u64 + length);
-        core.counters.bytes_out.add(sent);
         if sent < total {
             return instant_answer::goes_on(core, response, held, head, sent as usize);
         }

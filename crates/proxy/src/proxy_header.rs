@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use message::Version;
 use rules::forwarded::UNKNOWN_ADDRESS;
 use wire::proxy_triples::ProxyTriples;
 use wire::{ProxyHeader, Refusal, proxy_complaint, read_proxy_header, refusals};
@@ -12,6 +13,7 @@ use crate::connection::Connection;
 use crate::peer::Peer;
 use crate::records::session_records::SessionEnd;
 use crate::slots::Phase;
+use crate::transaction::log;
 
 /// Reads the header. False when there is none: the connection is closed without an answer.
 pub(crate) async fn read(connection: &mut Connection) -> bool {
@@ -62,7 +64,9 @@ fn take(connection: &mut Connection, header: &ProxyHeader) {
 }
 
 fn refuse(connection: &Connection, refusal: &Refusal) {
-    connection.core.counters.answered(CacheVerdict::Refused);
+    let core = &connection.core;
+    core.counters.answered(CacheVerdict::Refused);
+    log::refused(core, (connection.peer, None), (refusal, None), (Version::Http11, 0));
     let is_too_large = *refusal == refusals::PROXY_HEADER_TOO_LARGE;
     connection.closes(if is_too_large { SessionEnd::Overflow } else { SessionEnd::Junk });
     if let (Some(session), Some(complaint)) = (connection.session(), proxy_complaint(&connection.pending)) {

@@ -34,15 +34,14 @@ pub(crate) fn is_of_coding(token: &str) -> bool {
 pub(crate) struct SendOutcome {
     pub(crate) end: End,
     pub(crate) head_bytes: u64,
-    /// Of the body, framing included.
+    /// Of the body, without what frames it. Of an answer whose client has left a little less: what frames the rest of the queue is taken
+    /// off, too.
     pub(crate) body_bytes: u64,
-    /// Of these, what frames it: lengths of chunks, and what stands behind the last.
-    pub(crate) framing_bytes: u64,
     /// May the client ask again the same way, as far as the answer goes?
     pub(crate) persistent: bool,
 }
 
 impl SendOutcome {
     pub(crate) const NOTHING: SendOutcome =
-        SendOutcome { end: End::Sent, head_bytes: 0, body_bytes: 0, framing_bytes: 0, persistent: true };
+        SendOutcome { end: End::Sent, head_bytes: 0, body_bytes: 0, persistent: true };
 }

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use message::Status;
+use message::{Status, Version};
 use tls::{Fault, Protocol};
-use wire::{Persistence, whole_answer};
+use wire::{Persistence, Refusal, whole_answer};
 
 use crate::access_log::CacheVerdict;
 use crate::clock::deadline_now_ms;
@@ -15,7 +15,9 @@ use crate::counters::CoreCounters;
 use crate::records::session_records::SessionEnd;
 use crate::slots::Phase;
 use crate::tls_facts;
+use crate::transaction::log;
 
+const NOT_TLS: Refusal = Refusal { status: 400, token: "not-tls", limit: None };
 /// What somebody reads who speaks HTTP where TLS is spoken.
 const SPEAK_TLS: &str = "This address speaks HTTPS. Write https:// in front of it.\n";
 
@@ -117,10 +119,19 @@ fn failed(connection: &mut Connection, counters: &CoreCounters, fault: Option<Fa
     }
     connection.closes(SessionEnd::Junk);
     if fault == Fault::NotTls {
-        counters.answered(CacheVerdict::Refused);
-        let fields = [("Content-Type", "text/plain; charset=utf-8")];
-        let answer = whole_answer(Status(400), &fields, SPEAK_TLS.as_bytes(), true, Persistence::Close);
-        // Who does not take so much is not waited for.
-        let _ = connection.socket.try_write_clear(&answer);
+        refuse_clear(connection);
     }
+}
+
+/// What came is no TLS.
+fn refuse_clear(connection: &Connection) {
+    let core = &connection.core;
+    core.counters.answered(CacheVerdict::Refused);
+    let fields = [("Content-Type", "text/plain; charset=utf-8")];
+    let answer = whole_answer(Status(400), &fields, SPEAK_TLS.as_bytes(), true, Persistence::Close);
+    // Who does not take so much is not waited for.
+    let sent = connection.socket.try_write_clear(&answer).unwrap_or(0);
+    core.counters.bytes_out.add(sent as u64);
+    let body_bytes = if sent == answer.len() { SPEAK_TLS.len() as u64 } else { 0 };
+    log::refused(core, (connection.peer, None), (&NOT_TLS, None), (Version::Http11, body_bytes));
 }

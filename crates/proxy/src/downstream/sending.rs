@@ -161,7 +161,7 @@ impl DryRun {
         answer.body = bytes;
         let (end, body_bytes) = (answer.end, answer.body.len() as u64);
         self.answer = Some(answer);
-        SendOutcome { end, head_bytes: 0, body_bytes, framing_bytes: 0, persistent }
+        SendOutcome { end, head_bytes: 0, body_bytes, persistent }
     }
 }
 

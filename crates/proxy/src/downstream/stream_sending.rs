@@ -71,9 +71,8 @@ impl Http2Stream {
             _ => self.streams.reset(self.id, ErrorCode::InternalError),
         }
         let framed_bytes = self.streams.sending(self.id).framed_bytes;
-        self.core.counters.bytes_out.add(head_bytes_left + framed_bytes);
         let (head_bytes, body_bytes) = (head_bytes_sent + head_bytes_left, body_bytes_sent + framed_bytes);
-        SendOutcome { end, head_bytes, body_bytes, framing_bytes: 0, persistent: true }
+        SendOutcome { end, head_bytes, body_bytes, persistent: true }
     }
 }
 

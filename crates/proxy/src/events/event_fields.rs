@@ -116,7 +116,7 @@ pub static EVENT_FIELDS: &[EventField] = &[
     EventField {
         name: "protocol",
         kind: FieldKind::Text,
-        says: "the version of HTTP: 1.0, 1.1 or 2",
+        says: "the version of HTTP: 1.0, 1.1 or 2.0",
         of: |event| if event.method.is_empty() { None } else { word(event.version.number()) },
     },
     EventField { name: "referer", kind: FieldKind::Text, says: "the field Referer", of: |event| text(event.referer?) },

@@ -14,7 +14,7 @@ use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
 use crate::records::session_records::SessionRecords;
 use crate::records::task_records::TaskRecords;
-use crate::send_outcome;
+use crate::send_outcome::{self, SendOutcome};
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::xids;
@@ -269,8 +269,8 @@ fn bogus_name_byte(refusal: &Refusal, head: &[u8]) -> Option<u8> {
 }
 
 /// The answer went out.
-pub(crate) fn end_refused(records: &TaskRecords, head_out: u64) {
-    records.count(|carried| carried.head_out = head_out);
+pub(crate) fn end_refused(records: &TaskRecords, sent: &SendOutcome) {
+    records.count(|carried| (carried.head_out, carried.body_out) = (sent.head_bytes, sent.body_bytes));
     end(records, Moment::now());
 }
 

@@ -191,16 +191,16 @@ pub(crate) fn instant_hit<T: Whole>(
     });
 }
 
-/// The event of bytes that were no request.
+/// The event of bytes that were no request. `body_bytes`: of the answer that said so.
 pub(crate) fn refused(
     core: &Core,
     (peer, tls): (Peer, Option<&TlsFacts>),
     (refusal, error): (&Refusal, Option<&ErrorNote>),
-    version: Version,
+    (version, body_bytes): (Version, u64),
 ) {
     let verdict = CacheVerdict::Refused;
     let ended =
-        EndedExchange { class: verdict, protocol: version, route: RouteSlot::NONE, body_bytes: 0, whole_micros: 0 };
+        EndedExchange { class: verdict, protocol: version, route: RouteSlot::NONE, body_bytes, whole_micros: 0 };
     core.counters.exchanges.ended(&ended, None);
     if !core.shared.tells_exchanges() {
         return;
@@ -220,6 +220,7 @@ pub(crate) fn refused(
     let outcome = crate::transaction::Outcome {
         status: refusal.status,
         verdict,
+        body_bytes,
         why: refusal.token,
         ..crate::transaction::Outcome::NONE
     };

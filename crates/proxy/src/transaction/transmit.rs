@@ -33,12 +33,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, o
     tx.persistent = sent.persistent;
     tx.outcome.body_bytes = sent.body_bytes;
     if let Some(records) = tx.policy.records() {
-        request_records::sent(
-            records,
-            tx.head.version,
-            (sent.head_bytes, sent.body_bytes - sent.framing_bytes),
-            tx.persistent,
-        );
+        request_records::sent(records, tx.head.version, (sent.head_bytes, sent.body_bytes), tx.persistent);
     }
     Step::Log(sent.end)
 }
