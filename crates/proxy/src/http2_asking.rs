@@ -114,7 +114,7 @@ impl AskingTask {
                 true
             }
             Poll::Ready(Ok(read)) => {
-                core.counters.origin_bytes_in.add(read as u64);
+                self.connection.carried.received(&core.counters, read);
                 self.pending.clear();
                 self.take(&scratch[..had + read]);
                 self.connection.heard();
@@ -163,6 +163,7 @@ impl AskingTask {
                     if written == 0 {
                         return Poll::Ready(Ok(()));
                     }
+                    self.connection.carried.sent(written);
                     framed.drain(..written);
                 }
             }

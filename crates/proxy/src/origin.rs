@@ -8,6 +8,7 @@
 mod address;
 mod address_order;
 mod balance;
+mod carried_bytes;
 mod connecting;
 mod dial;
 mod fastcgi_origin;
@@ -44,6 +45,7 @@ use wire::Parties;
 pub use self::address::Address;
 pub use self::address_order::AddressOrder;
 pub use self::balance::{Affinity, token_of};
+pub(crate) use self::carried_bytes::CarriedBytes;
 pub(crate) use self::dial::DialAddress;
 pub use self::fastcgi_origin::{AwaitsAnswer, FastCgiOrigin};
 pub use self::opening_times::{OpeningTimes, clamped};
@@ -466,6 +468,12 @@ impl OriginConnection {
     /// The exchange failed by the origin's doing. After several in a row the address is left out for a while.
     pub fn failed(&self, core: &CoreHandle<'_>, failure: OriginFailure) {
         note_failure(&self.lease, self.ejection, core, failure);
+    }
+
+    /// What goes over it is told to these.
+    #[inline]
+    pub(crate) fn carried(&self) -> &CarriedBytes {
+        &self.lease.servers().carried
     }
 
     /// The socket's number in this process.

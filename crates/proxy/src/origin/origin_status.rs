@@ -23,6 +23,9 @@ pub struct OriginStatus {
     pub queued: usize,
     /// Requests that were sent to it since it was first configured.
     pub asked: u64,
+    /// Bytes read from it and written to it, since then.
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
     /// Requests and connections that failed by its doing, or that it was too busy for, since it was first configured: by their kinds,
     /// in the order of [`OriginFault::ALL`].
     pub faults: [u64; OriginFault::ALL.len()],
@@ -122,6 +125,7 @@ impl Origin {
                 failures: address.failures(),
             }
         };
+        let (received_bytes, sent_bytes) = self.servers.carried.read();
         OriginStatus {
             name: Arc::clone(&self.name),
             balance: book.terms().kind.word(),
@@ -130,6 +134,8 @@ impl Origin {
             connections_max: self.servers.slots.open_max(),
             queued: self.servers.slots.waiting(),
             asked: self.servers.asked.load(Ordering::Relaxed),
+            received_bytes,
+            sent_bytes,
             faults: self.servers.faults.read(),
         }
     }

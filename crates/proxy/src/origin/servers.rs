@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use super::AddressGate;
 use super::address::Address;
 use super::balance::{Book, BookTerms};
+use super::carried_bytes::CarriedBytes;
 use super::dial::DialAddress;
 use super::limits::{SHELVES_MAX, SHELVES_MIN};
 use super::origin_error::Span;
@@ -47,6 +48,7 @@ pub struct Servers {
     pub asked: AtomicU64,
     /// What went wrong by their doing. Failures are rare, so that cores may share one count.
     pub faults: FaultCounts,
+    pub carried: Arc<CarriedBytes>,
 }
 
 /// How its addresses share the requests, and how they are probed.
@@ -106,6 +108,7 @@ impl Servers {
             shelves_count: cores.clamp(SHELVES_MIN, SHELVES_MAX),
             asked: AtomicU64::new(0),
             faults: FaultCounts::default(),
+            carried: Arc::default(),
         });
         servers.rewrite_book(&servers.names.lock(), 0);
         let mut members = account.members.lock();

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::address::{Address, Ejection};
 use super::lease::Lease;
 use super::origin_pool::IdleAccount;
-use super::{CoreHandle, OriginConnection, OriginFailure};
+use super::{CarriedBytes, CoreHandle, OriginConnection, OriginFailure};
 use crate::clock::deadline_now_ms;
 use crate::origin_streams::OriginStreams;
 use crate::socket::Socket;
@@ -38,6 +38,7 @@ pub struct SharedConnection {
     pub(crate) streams: OriginStreams,
     address: Arc<Address>,
     account: Arc<IdleAccount>,
+    pub(crate) carried: Arc<CarriedBytes>,
     descriptor: i32,
     ends: (SocketAddr, SocketAddr),
     /// Exchanges that have a stream, or are about to.
@@ -134,6 +135,7 @@ impl SharedConnections {
         let shared = Rc::new(SharedConnection {
             streams,
             account: Arc::clone(&lease.servers().account),
+            carried: Arc::clone(&lease.servers().carried),
             address: Arc::clone(&address),
             descriptor,
             ends,

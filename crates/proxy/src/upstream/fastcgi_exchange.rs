@@ -74,7 +74,7 @@ impl FastCgiExchange {
 impl FastCgiExchange {
     /// Writes all of a request's head, and what may stand behind it.
     pub(crate) async fn send(&mut self, records: &[u8]) -> io::Result<()> {
-        socket_queue::write_all(&mut self.connection.stream, records).await
+        socket_queue::write_all(&mut self.connection, records).await
     }
 
     pub(super) fn upload(&mut self, data: Bytes) {
@@ -95,7 +95,7 @@ impl FastCgiExchange {
 
     /// Ready when the socket has all of it.
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        socket_queue::poll_queue(&mut self.connection.stream, &mut self.upload, cx)
+        socket_queue::poll_queue(&mut self.connection, &mut self.upload, cx)
     }
 }
 
@@ -125,7 +125,7 @@ impl FastCgiExchange {
                 Ok(()) | Err(_) => return Poll::Ready(Err(NoAnswer::Ended { heard: self.heard })),
             }
             (self.awaits, self.heard) = (None, true);
-            core.counters.origin_bytes_in.add(buffer.filled().len() as u64);
+            self.connection.carried().received(&core.counters, buffer.filled().len());
             let taken = self.absorb(buffer.filled()).and_then(|()| self.take_head(core, terms));
             match (taken, self.end) {
                 (Err(refusal), _) => return Poll::Ready(Err(NoAnswer::Garbled(refusal))),
@@ -193,7 +193,7 @@ impl FastCgiExchange {
                 }
             };
             *silence = None;
-            core.counters.origin_bytes_in.add(read as u64);
+            self.connection.carried().received(&core.counters, read);
             self.absorb(&scratch[..read]).map_err(BodyFault::Garbled)?;
         }
     }
@@ -273,7 +273,7 @@ impl FastCgiExchange {
             }
             match self.connection.stream.try_read(&mut scratch[..room]) {
                 Ok(read @ 1..) => {
-                    core.counters.origin_bytes_in.add(read as u64);
+                    self.connection.carried().received(&core.counters, read);
                     *left -= read;
                     if self.absorb(&scratch[..read]).is_err() {
                         return Rest::TooMuch;

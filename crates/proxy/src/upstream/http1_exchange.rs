@@ -73,7 +73,7 @@ impl Http1Exchange {
 impl Http1Exchange {
     /// Writes all of a head, and what may stand behind it.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        socket_queue::write_all(&mut self.connection.stream, bytes).await
+        socket_queue::write_all(&mut self.connection, bytes).await
     }
 
     pub(super) fn begin_upload(&mut self, body: RequestBody) {
@@ -100,7 +100,7 @@ impl Http1Exchange {
 
     /// Ready when the socket has all of it.
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        socket_queue::poll_queue(&mut self.connection.stream, &mut self.upload, cx)
+        socket_queue::poll_queue(&mut self.connection, &mut self.upload, cx)
     }
 }
 
@@ -140,7 +140,7 @@ impl Http1Exchange {
                 Ok(()) | Err(_) => return Poll::Ready(Err(NoAnswer::Ended { heard: self.heard })),
             }
             self.heard = true;
-            core.counters.origin_bytes_in.add(buffer.filled().len() as u64);
+            self.connection.carried().received(&core.counters, buffer.filled().len());
             match self.unread.take_answer(core, terms, buffer.filled()) {
                 Ok(None) => {}
                 Ok(Some(answer)) => return Poll::Ready(Ok(answer)),
@@ -304,7 +304,7 @@ impl Http1Exchange {
             Ok(read) => {
                 *silence = None;
                 self.brought = read;
-                core.counters.origin_bytes_in.add(read as u64);
+                self.connection.carried().received(&core.counters, read);
                 Poll::Ready(Ok(read))
             }
             Err(_) => Poll::Ready(Err(BodyFault::Truncated)),
@@ -357,7 +357,7 @@ impl Http1Exchange {
             }
             match self.connection.stream.try_read(&mut scratch[..room]) {
                 Ok(read @ 1..) => {
-                    core.counters.origin_bytes_in.add(read as u64);
+                    self.connection.carried().received(&core.counters, read);
                     *left -= read;
                     if self.skip(&scratch[..read]).is_none() {
                         return Rest::TooMuch;

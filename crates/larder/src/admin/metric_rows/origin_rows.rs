@@ -17,6 +17,11 @@ pub const ADDRESS: LabelDefinition = LabelDefinition {
     says: "an address of the origin",
     bound: "the addresses that the configuration or the resolver has for it",
 };
+const DIRECTION: LabelDefinition = LabelDefinition {
+    name: "direction",
+    says: "`received` for what came from the origin, `sent` for what went to it",
+    bound: "2",
+};
 const KIND: LabelDefinition = LabelDefinition {
     name: "kind",
     says: "what went wrong: resolve, connect, connect-timeout, tls, exhausted, busy, all-out, first-byte, protocol, truncated, status",
@@ -55,6 +60,18 @@ pub const ROWS: &[MetricDefinition] = &[
         each(seen, to, |origin| origin.asked);
     })
     .by(&[&ORIGIN]),
+    counter(
+        "larder_origin_bytes_total",
+        Unit::Bytes,
+        "Bytes of answers read from an origin, and of requests written to it, heads and bodies",
+        |seen, to| {
+            for origin in &seen.origins {
+                to.of(&[&origin.name, "received"], origin.received_bytes);
+                to.of(&[&origin.name, "sent"], origin.sent_bytes);
+            }
+        },
+    )
+    .by(&[&ORIGIN, &DIRECTION]),
     counter(
         "larder_origin_errors_total",
         Unit::Count,
