@@ -15,6 +15,7 @@ mod cache_random;
 mod circles;
 mod collector;
 mod conformance;
+mod counts;
 mod crash;
 mod crash_bodies;
 mod dice;
@@ -108,6 +109,9 @@ usage: cargo xtask TASK
   cache-random [--answers N] [--seed S]
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
+  counts [--exchanges N] [--seed S]
+                           a random load of 100,000 exchanges, or as told, with faults of origins and clients that leave: do access
+                           log, events, metrics, larder stat, varnishstat, clients and origins count the same, to the last one?
   import-corpus DIR [--expect-open] [NAME…]
                            published configurations of that folder, imported, beside the real servers: a table of requests to
                            both; is nothing open that was closed, and all that is otherwise listed?
@@ -180,6 +184,7 @@ fn main() -> ExitCode {
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),
         ["esi-pages"] => esi_pages::task(&project),
+        ["counts", options @ ..] => counts::task(&project, options),
         ["crash", options @ ..] => crash::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["import-corpus", options @ ..] => import_corpus::task(&project, options),

@@ -36,6 +36,25 @@ reloads, and the first 64 have counts of their own.
 
 This page is made from crates/larder/src/admin/metric_rows/ and, for the counters of the cores, crates/proxy/src/counters.rs:
 `UPDATE_DOCS=1 cargo test --release -p larder --bin larder` writes it anew.
+
+## What is equal to what
+
+When nothing is under way, these are equal to the last one. `cargo xtask counts` holds them against one another, and against what its clients
+got and its origins saw, under a random load with faults of origins and clients that leave.
+
+* By class, in number and in bytes of bodies: lines of the access log, [events](log.md), `larder_responses_total` and
+  `larder_route_responses_total`. Events that a reader did not get are in `larder_events_lost_total`.
+* By class, of answers that began (`time.first_byte` of an event): the counters of the cores, such as `larder_hits_total`, and the counts of both
+  histograms. Who left before that has a line and no more. What was no request has a counter, `larder_refused_total`, and no time.
+* `larder_requests_total`: lines that have a method. `larder stat` and `/status`: the counters of the cores.
+* `larder_sent_bytes_total` and `larder_received_bytes_total`: all that went over the connections of clients, heads and frames of HTTP/2 included, but
+  for tunnels of HTTP/1, which have counters of their own. Inside TLS it is what is encrypted.
+* `larder_origin_asked_total`: requests that reached that origin; `larder_origin_requests_total` is their sum. The tries of an event are those of its
+  exchange; what is refreshed behind a stale answer has no event.
+* `larder_origin_faults_total`: what that origin did wrong. No fault is a request that got lost on a connection which had served others: the origin may have
+  closed that before it came. It is sent again if its method allows it, and answered with 502 otherwise.
+* Under a VCL a purge is answered by vcl_synth, and is of class `synth`; `larder_purges_total` has it, too. In `varnishstat` `s_synth` is `synth` and `error`, and
+  `s_resp_bodybytes` has the bytes of bodies and what frames of HTTP/2 have beside them.
 ";
 
 /// The page.
