@@ -349,11 +349,6 @@ impl Admin {
     }
 }
 
-/// May other machines reach it?
-pub fn is_public(address: &ListenAddress) -> bool {
-    matches!(address, ListenAddress::Tcp(address) if !is_loopback(address))
-}
-
 fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }

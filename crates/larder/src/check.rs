@@ -114,7 +114,11 @@ impl CheckedConfig {
         });
         let on_machine = |plan: &Plan| {
             let of_file = machine_check::config_file(path, plan);
-            of_file.into_iter().chain(machine_check::findings(plan)).collect()
+            of_file
+                .into_iter()
+                .chain(machine_check::own_files(path, plan))
+                .chain(machine_check::findings(plan))
+                .collect()
         };
         let machine = plan.as_ref().ok().filter(|_| !flags.file_only).map(on_machine).unwrap_or_default();
         CheckedConfig { plan, program, machine }

@@ -22,6 +22,7 @@ use crate::limits;
 use crate::live_command::{HIST_EXAMPLES, HistFlags, STAT_EXAMPLES, StatFlags, TOP_COMMAND_EXAMPLES, TopFlags};
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::log_command::{LOG_EXAMPLES, LogFlags};
+use crate::own_files;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
 use crate::purge_command::{
     PURGE_EXAMPLES, PurgeFlags, REFRESH_EXAMPLES, RefreshFlags, TAGS_EXAMPLES, TagsFlags, WARM_EXAMPLES, WarmFlags,
@@ -352,6 +353,7 @@ impl ServeFlags {
         if let Some(why) = plan.contradiction() {
             return Err(ConfigError::Unreadable(format!("error: {why}")));
         }
+        own_files::keep_back(&mut plan, self.config.as_deref());
         Ok(plan)
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use proxy::settings::{ListenAddress, RootSettings, RouteTarget};
+use proxy::settings::{KeptBack, ListenAddress, RootSettings, RouteTarget};
 use proxy::wall_now_ms;
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::addresses::{AdminAddress, show_listen};
 use crate::expiry_watch::{ExpiryWatch, show_date};
 use crate::name_check;
 use crate::origin_check;
+use crate::own_files;
 use crate::plan::{LogTarget, Plan};
 use crate::port_holder::{self, PortHolder};
 use crate::quantities::show_size;
@@ -99,6 +100,23 @@ pub fn config_file(file: &Path, plan: &Plan) -> Option<MachineFinding> {
         MachineFinding::warning(message)
             .advise(format!("chmod o-r {file}; or write token_file in place of token, and the token into that file"))
     })
+}
+
+/// Larder's own files that lie where files are shown.
+pub fn own_files(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
+    let mut folders: Vec<&Path> = plan.settings.roots.iter().map(|root| &*root.directory).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let own = own_files::of(plan, Some(file));
+    let pairs = folders.into_iter().flat_map(|folder| own.iter().map(move |own| (folder, own)));
+    let beneath = pairs.filter(|(folder, own)| KeptBack::holds_path(folder, own));
+    let finding = |(folder, own): (&Path, &PathBuf)| {
+        let (folder, own) = (folder.display(), own.display());
+        let message =
+            format!("{own} lies beneath the root {folder}, where files are shown: larder itself shows it to nobody");
+        MachineFinding::warning(message).advise("put it where no server shows files, such as /etc/larder".to_owned())
+    };
+    beneath.map(finding).collect()
 }
 
 /// Two listeners of one port, of which one takes all addresses.

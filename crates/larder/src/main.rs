@@ -39,6 +39,7 @@ mod machine_check;
 mod name_check;
 mod open_files;
 mod origin_check;
+mod own_files;
 mod panics;
 mod plan;
 mod plan_changes;

@@ -14,7 +14,7 @@ use proxy::settings::{
 };
 
 use crate::acme_plan::{AcmePlan, AcmeSettings};
-use crate::addresses::AdminAddress;
+use crate::addresses::{AdminAddress, show_listen};
 use crate::authority_files;
 use crate::limits;
 use crate::quantities::show_size;
@@ -226,6 +226,11 @@ impl Plan {
             let why = "hsts changes nothing: it is said over TLS of ours alone, and no listener speaks that (tls of [[listen]], --tls)";
             warnings.push(why.to_owned());
         }
+        warnings.extend(self.open_admin());
+        if self.settings.trusted_proxies.iter().any(|network| network.prefix_bits == 0) {
+            let why = "trusted_proxies are all addresses there are: whoever asks says who he is, and `allow`, `deny` and rate limits believe it";
+            warnings.push(why.to_owned());
+        }
         if self.vcl_file.is_none() {
             let is_idle = |name: &&str| {
                 format!(
@@ -235,6 +240,14 @@ impl Plan {
             warnings.extend(self.of_programs.iter().map(is_idle));
         }
         warnings
+    }
+
+    /// Anybody who reaches the admin address reads all of it.
+    fn open_admin(&self) -> Option<String> {
+        let AdminAddress::At(address) = &self.admin.address else { return None };
+        let is_for_others = matches!(address, ListenAddress::Tcp(at) if !at.ip().to_canonical().is_loopback());
+        let shown = show_listen(address);
+        is_for_others.then(|| format!("other machines can read the admin address {shown} (--admin, [admin] address)"))
     }
 
     /// What can never come to be used, and was surely meant to be.

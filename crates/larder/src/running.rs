@@ -386,15 +386,7 @@ fn keep_history(plan: &Plan, admin: &Admin) -> Result<HistorySampler, String> {
 fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
     let AdminAddress::At(address) = &plan.admin.address else { return Ok(None) };
     match AdminSocket::bind(address) {
-        Ok(socket) => {
-            if admin::is_public(address) {
-                say!(
-                    "warning: other machines can read the admin address {} (--admin, [admin] address)",
-                    show_listen(address)
-                );
-            }
-            Ok(Some(socket))
-        }
+        Ok(socket) => Ok(Some(socket)),
         Err(error) => {
             let why = match error.kind() {
                 io::ErrorKind::AddrInUse => "the address is in use".to_owned(),

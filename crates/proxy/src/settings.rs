@@ -50,6 +50,7 @@ pub use crate::route_rules::target_rewrite::TargetRewrite;
 pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::word_sources::{WordSource, WordSources};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
+pub use crate::static_files::kept_back::KeptBack;
 pub use crate::traces::trace_settings::TraceSettings;
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
 pub use rules::credentials::names as credential_names;
@@ -306,6 +307,8 @@ pub struct RootSettings {
     pub default_type: Option<String>,
     /// Which files are run, and by whom. What is no file is answered by the script of `fallback`.
     pub scripts: Option<RootScripts>,
+    /// Larder's own files beneath it, which nobody is shown.
+    pub kept_back: KeptBack,
 }
 
 /// What is said of the type of an item by the end of its name, as of a file.
@@ -352,6 +355,7 @@ impl RootSettings {
             types: BTreeMap::new(),
             default_type: None,
             scripts: None,
+            kept_back: KeptBack::default(),
         }
     }
 }

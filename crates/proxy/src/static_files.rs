@@ -15,6 +15,7 @@ mod directory_entries;
 pub(crate) mod file_path;
 pub mod file_types;
 pub(crate) mod finding;
+pub mod kept_back;
 pub(crate) mod listing_page;
 mod made_codings;
 pub(crate) mod open_file;

@@ -101,6 +101,11 @@ impl Preset {
         preset
     }
 
+    /// Is it one of an application in PHP?
+    pub fn has_scripts(&self) -> bool {
+        matches!(self.name, "wordpress" | "drupal" | "mediawiki")
+    }
+
     fn source(&self) -> WordSource {
         WordSource::Preset(self.name)
     }
@@ -141,6 +146,10 @@ mod tests {
     /// What a file at this path says to browsers, and whether the `fallback` of the route answers where it is not there.
     fn said(preset: &str, more: &str, path: &str) -> (Option<String>, bool) {
         let text = format!("[[route]]\nroot = \"/srv\"\nfallback = \"/index.html\"\npreset = \"{preset}\"\n{more}\n");
+        let text = match preset {
+            "wordpress" => format!("{text}origin = \"php\"\n[origin.php]\nfastcgi = \"unix:/run/php.sock\"\n"),
+            _ => text,
+        };
         let settings = read(&text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).settings;
         let route = RouteSettings::among(&settings.routes, b"any", path.as_bytes()).expect("a route");
         let RouteTarget::Root(at) = route.target else { panic!("{path}: {:?}", route.target) };
@@ -159,5 +168,16 @@ mod tests {
         let forever = || Some("public, max-age=31536000, immutable".to_owned());
         assert_eq!(said("spa", "cache_control = \"max-age=9\"", "/app-0123abcd.js"), (forever(), false));
         assert_eq!(said("spa", "cache_control = \"max-age=9\"", "/page"), (own(), true));
+    }
+
+    #[test]
+    fn an_application_needs_somebody_who_runs_its_scripts() {
+        for (name, has_scripts) in
+            [("wordpress", true), ("drupal", true), ("mediawiki", true), ("static", false), ("spa", false)]
+        {
+            let text = format!("[[route]]\nroot = \"/srv\"\npreset = \"{name}\"\n");
+            let wrong = read(&text).map_err(|wrong| wrong.show(false)).err().unwrap_or_default();
+            assert_eq!(wrong.contains("nobody runs them"), has_scripts, "{name}: {wrong}");
+        }
     }
 }

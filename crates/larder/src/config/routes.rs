@@ -217,6 +217,11 @@ fn route(
         refuse_purgers(&mut section, why);
     }
     check_preset(&mut section, preset);
+    if let (Some(preset), Some(RouteTarget::Root(at))) = (preset, target)
+        && all.roots[at].scripts.is_none()
+    {
+        check_scripts(&mut section, preset);
+    }
     route_mirror::check(&mut section, target, words.mirror);
     let for_all_rules = for_all.words.over(&RouteRules::default(), WordSource::Policy, ALL_ROUTES);
     let beneath = preset.map_or(for_all_rules.clone(), |preset| preset.rules(&for_all_rules));
@@ -279,6 +284,17 @@ fn check_preset(section: &mut Section<'_>, preset: Option<&Preset>) {
             let complaint = Complaint::new(node.span(), what, "beside `preset`");
             section.complaints().add(complaint.suggest("write `host` instead, and other routes for other paths"));
         }
+    }
+}
+
+/// The files of an application whose scripts nobody runs would be shown as they are, passwords included.
+fn check_scripts(section: &mut Section<'_>, preset: &Preset) {
+    if let (true, Some(node)) = (preset.has_scripts(), section.get("preset")) {
+        let what = "beneath this root are scripts, and nobody runs them: they would be shown as they are".to_owned();
+        let complaint = Complaint::new(node.span(), what, "an application in PHP");
+        let way_out =
+            "write `origin = \"php\"` beside `root`, and [origin.php] with `fastcgi = \"unix:/run/php/php-fpm.sock\"`";
+        section.complaints().add(complaint.suggest(way_out));
     }
 }
 

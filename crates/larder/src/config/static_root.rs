@@ -74,6 +74,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         types,
         default_type,
         scripts: None,
+        kept_back: ships.kept_back,
         directory: ships.directory,
     })
 }

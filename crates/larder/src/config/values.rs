@@ -155,7 +155,9 @@ pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
     network.map_err(|complaint| match node.get_ref() {
         DeValue::String(written) => match written.to_ascii_lowercase().as_str() {
             "localhost" => complaint.suggest("write \"127.0.0.0/8\" and \"::1\""),
-            "all" | "any" | "*" | "everybody" => complaint.suggest("write \"0.0.0.0/0\" and \"::/0\""),
+            "all" | "any" | "*" | "everybody" => {
+                complaint.suggest("name the networks that are meant; all there are, are \"0.0.0.0/0\" and \"::/0\"")
+            }
             _ => complaint,
         },
         _ => complaint.suggest("such as [\"10.0.0.0/8\", \"::1\"]"),

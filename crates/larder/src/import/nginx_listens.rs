@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::addresses::parse_listen;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conf::{self, Directive};
 
@@ -132,6 +133,10 @@ impl ServerListens {
                     directive,
                     "nobody listens: larder listens at all addresses of a port, and this is IPv6 alone",
                 );
+            }
+            "listen" if parse_listen(&address_of(directive)).is_err() => {
+                self.has_lost_some = true;
+                findings.leave(directive, "nobody listens: larder listens at addresses, and looks no name up for that");
             }
             "listen" => {
                 if directive.arguments.iter().any(|word| word == "default_server" || word == "default") {
@@ -465,9 +470,9 @@ mod tests {
         check(&["listen 80"], &["listen 8443 ssl"], true);
     }
 
-    /// `ipv6only=on` is nginx's default; larder has no such listener, and IPv4 was not named.
+    /// `ipv6only=on` is nginx's default; larder has no such listener, and IPv4 was not named. Nor does it look up a name.
     #[test]
-    fn ipv6_alone_is_not_listened_at() {
+    fn ipv6_alone_and_names_are_not_listened_at() {
         let made = |lines: &[&str]| {
             let mut all = Listens::default();
             all.begin_with(&listens(lines));
@@ -478,6 +483,8 @@ mod tests {
             (is_here, all.sections())
         };
         assert_eq!(made(&["listen [::]:80"]), (false, Vec::new()));
+        assert_eq!(made(&["listen name.test:80"]), (false, Vec::new()));
+        assert_eq!(made(&["listen name.test"]), (false, Vec::new()));
         let both = (true, vec!["address = \"*:80\"".to_owned()]);
         assert_eq!(made(&["listen 80", "listen [::]:80"]), both);
         assert_eq!(made(&["listen [::]:80 ipv6only=off"]), both);

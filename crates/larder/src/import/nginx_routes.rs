@@ -332,8 +332,10 @@ impl FoundServer<'_, '_> {
                 let is_ruled = to.rulings.cases.iter().any(|case| is_about(case, &line.page) || is_of_host(case));
                 to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none() && !is_ruled
             });
-            let is_shown =
-                is_shown && !self.of_server.cases.iter().any(is_of_host) && !self.is_ruled_by_server(&line.page);
+            let is_shown = is_shown
+                && self.of_server.only_methods.is_none()
+                && !self.of_server.cases.iter().any(is_of_host)
+                && !self.is_ruled_by_server(&line.page);
             if is_shown && !self.is_source(&line.page) && !line.page.contains("/.") {
                 pages.push(format!("{} = {}", line.status, quoted(&line.page)));
             } else {

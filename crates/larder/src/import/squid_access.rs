@@ -206,7 +206,8 @@ impl<'a> Rules<'a> {
                 self.ended = true;
                 true
             }
-            (false, [(false, "dstdomain")]) => {
+            // A value with a slash is the name of a file that has them.
+            (false, [(false, "dstdomain")]) if !values(0).iter().any(|name| name.contains('/')) => {
                 self.denied.extend(values(0).iter().cloned());
                 true
             }
@@ -228,8 +229,14 @@ impl<'a> Rules<'a> {
             self.closed |= !allows;
             return findings.leave(rule, "a rule that [forward] has no key for");
         }
-        if allows && !self.clients.is_empty() {
+        let is_let_in = !self.clients.is_empty();
+        if allows && is_let_in {
             self.admitting.get_or_insert(rule);
+        }
+        // Ports and destinations are closed for everybody, in whatever order that is said.
+        let closes = kinds.iter().any(|(_, kind)| matches!(*kind, "port" | "dstdomain" | "dst"));
+        if !allows && is_let_in && closes {
+            findings.leave(rule, "who is let in before this goes to what it closes; here nobody does");
         }
     }
 
@@ -349,6 +356,7 @@ mod tests {
             ("low", "port", "80"),
             ("odd", "port", "x"),
             ("bad", "dstdomain", ".bad.test"),
+            ("listed", "dstdomain", "/etc/squid/bad.txt"),
             ("far", "dst", "192.0.2.0/255.255.255.0"),
             ("browser", "browser", "x"),
         ] {
@@ -427,6 +435,17 @@ mod tests {
         );
     }
 
+    /// Ports and destinations are closed for everybody: that is said where their rule stands behind one that lets somebody in.
+    #[test]
+    fn what_is_closed_behind_those_who_are_let_in_is_closed_for_them_too() {
+        let ours = "allow_clients = [\"10.0.0.0/8\"]";
+        let bad = "deny_destinations = [\".bad.test\"]";
+        check(false, &["deny bad", "allow ours", "deny all"], &[ours, bad], 1);
+        check(false, &["allow ours", "deny bad", "deny all"], &[ours, bad], 2);
+        check(false, &["deny CONNECT !SSL", "allow ours", "deny all"], &[ours, "connect_ports = [443, 563, 8443]"], 0);
+        check(false, &["allow ours", "deny CONNECT !SSL", "deny all"], &[ours, "connect_ports = [443, 563, 8443]"], 1);
+    }
+
     /// What could not be carried over never leaves more open than it was, and what admits nobody says so: without a word
     /// larder admits its own machine.
     #[test]
@@ -438,6 +457,7 @@ mod tests {
         check(false, &["deny browser", "allow ours", "deny all"], nobody, 2);
         check(false, &["deny !odd", "allow ours", "deny all"], nobody, 2);
         check(false, &["deny browser"], nobody, 1);
+        check(false, &["deny listed", "allow ours", "deny all"], nobody, 2);
         check(false, &["allow unknown", "deny all"], nobody, 1);
         check(false, &["deny all"], nobody, 0);
         check(false, &[], nobody, 0);

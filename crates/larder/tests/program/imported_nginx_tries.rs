@@ -162,6 +162,10 @@ mod tests {
             ("error_page 404 /n.html; if ($uri ~ \\.html$) { return 403; } location / { }".into(), "error_page 404 /n.html"),
             ("error_page 404 /n.html; location / { if ($uri ~ n) { return 403; } }".into(), "error_page 404 /n.html"),
             ("error_page 404 /n.html; if ($uri ~ \\.txt$) { return 403; } location / { }".to_owned(), ""),
+            (
+                "error_page 404 /n.html; if ($request_method !~ ^(GET|HEAD)$) { return 405; } location / { }".into(),
+                "error_page 404 /n.html",
+            ),
         ] {
             let (said, toml) = imported("ruled", &format!("server {{ listen 8080; root /srv; {inside} }}"));
             assert!(toml.contains("root = \"/srv\""), "{inside}\n{toml}\n{said}");

@@ -74,6 +74,9 @@ pub(super) fn of(
         },
         _ => return Err(NotShown::NoFile),
     };
+    if settings.kept_back.holds(&relative, &looked_at) {
+        return Err(NotShown::Absent);
+    }
     match &settings.scripts {
         Some(scripts) if script_path::is_script(&relative, &scripts.endings) => {
             Ok(PathMeaning::Script(ScriptPath::whole(relative)))

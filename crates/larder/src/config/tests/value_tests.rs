@@ -90,7 +90,7 @@ fn a_value_that_cannot_be_is_met_with_one_that_can() {
             "write \"127.0.0.0/8\" and \"::1\"",
             route("allow = [\"127.0.0.0/8\", \"::1\"]"),
         ),
-        (route("allow = \"all\""), "write \"0.0.0.0/0\" and \"::/0\"", route("allow = [\"0.0.0.0/0\", \"::/0\"]")),
+        (route("allow = \"all\""), "name the networks that are meant", route("allow = [\"0.0.0.0/0\", \"::/0\"]")),
         (route("rate_limit = 10"), "write rate_limit = \"10/s\"", route("rate_limit = \"10/s\"")),
         (route("rate_limit = -1"), "write rate_limit = \"10/s\"", route("rate_limit = \"10/s\"")),
         (route("basic_auth = [\"users\"]"), "write basic_auth = \"users\"", route("basic_auth = \"users\"")),
