@@ -353,6 +353,12 @@ impl ServeFlags {
         if let Some(why) = plan.contradiction() {
             return Err(ConfigError::Unreadable(format!("error: {why}")));
         }
+        Ok(plan)
+    }
+
+    /// The same, to be carried out on this machine: no root shows the files that it names.
+    pub fn plan_here(&self) -> Result<Plan, ConfigError> {
+        let mut plan = self.plan()?;
         own_files::keep_back(&mut plan, self.config.as_deref());
         Ok(plan)
     }

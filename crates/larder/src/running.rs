@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
 use crate::admin::history::{AnnotationKind, HistorySampler};
-use crate::admin::{self, Admin, AdminSocket, Rights, SocketPath};
+use crate::admin::{Admin, AdminSocket, Rights, SocketPath};
 use crate::core_dumps;
 use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;

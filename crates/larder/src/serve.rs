@@ -27,7 +27,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return fail(&format!("cannot listen for signals: {error}")),
     };
-    let plan = match flags.plan() {
+    let plan = match flags.plan_here() {
         Ok(plan) => plan,
         Err(error) => {
             use std::io::Write;
@@ -135,7 +135,7 @@ fn reload(running: &mut Running, flags: &ServeFlags) -> ReloadOutcome {
 
 /// What is new, and what is to be known of it; or why nothing is.
 fn take_over(running: &mut Running, flags: &ServeFlags) -> Result<(Vec<String>, Vec<String>), ReloadOutcome> {
-    let plan = flags.plan().map_err(|error| {
+    let plan = flags.plan_here().map_err(|error| {
         let shown = error.show(std::io::stderr().is_terminal());
         say!("{REFUSED}:\n{}", shown.trim_end());
         ReloadOutcome::Refused { why: error.show(false).trim_end().to_owned(), place: error.place() }

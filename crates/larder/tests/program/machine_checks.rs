@@ -152,10 +152,15 @@ fn listeners_of_one_port_and_users_that_cannot_be_read_are_said() {
 #[test]
 fn a_config_that_serves_is_good() {
     let folder = folder("good");
-    let text = "[[listen]]\naddress = \"127.0.0.1:0\"\n[[route]]\nroot = \".\"\n[admin]\naddress = \"off\"\n[log]\npath = \"a.log\"\n";
+    std::fs::create_dir_all(folder.join("www")).expect("the target folder can be written");
+    let text = "[[listen]]\naddress = \"127.0.0.1:0\"\n[[route]]\nroot = \"www\"\n[admin]\naddress = \"off\"\n[log]\npath = \"a.log\"\n";
     let (code, said) = check(&folder, &[], text);
     assert_eq!((code, said.as_str()), (Some(0), "larder.toml: ok: 1 listener, 1 route, 1 root, 256 MiB of memory\n"));
     assert!(!folder.join("a.log").exists(), "nothing is made");
+    // Larder's own files, where files are shown.
+    let (code, said) = check(&folder, &[], &text.replace("\"www\"", "\".\""));
+    assert_eq!(code, Some(0), "{said}");
+    contains_all(&said, &["larder.toml lies beneath the root", "a.log lies beneath the root", "/etc/larder"]);
     let (code, said) = check(&folder, &[], "[[route]]\nrot = \".\"\n");
     assert_eq!(code, Some(1), "{said}");
 }
