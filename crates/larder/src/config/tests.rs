@@ -620,3 +620,18 @@ larder.toml:7:5: error: `b` is no IP address
 "#,
     );
 }
+
+#[test]
+fn who_opens_larder_to_everybody_is_told() {
+    let check = |text: &str, expect: Option<&str>| {
+        let said = read(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).warnings();
+        assert_eq!(said.len(), expect.iter().len(), "{text}: {said:?}");
+        assert!(expect.is_none_or(|part| said[0].contains(part)), "{text}: {said:?}");
+    };
+    check("[admin]\naddress = \"127.0.0.1:9180\"\n", None);
+    check("[admin]\naddress = \"unix:/run/a.sock\"\n", None);
+    check("[admin]\naddress = \"off\"\n", None);
+    check("[admin]\naddress = \"0.0.0.0:9180\"\n", Some("other machines can read the admin address 0.0.0.0:9180"));
+    check("trusted_proxies = \"10.0.0.0/8\"\n", None);
+    check("trusted_proxies = [\"10.0.0.0/8\", \"::/0\"]\n", Some("trusted_proxies are all addresses"));
+}

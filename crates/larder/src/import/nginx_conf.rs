@@ -312,6 +312,22 @@ mod tests {
         check(&"a { ".repeat(100), Err("f:1: too many directives, or too many within one another"));
     }
 
+    /// `fastcgi_params` is no such file, and is taken for none.
+    #[test]
+    fn files_of_packages_that_are_not_here_say_which_script_runs() {
+        for (file, expect) in [
+            ("fastcgi.conf", true),
+            ("snippets/fastcgi-php.conf", true),
+            ("/etc/nginx/fastcgi.conf", true),
+            ("fastcgi_params", false),
+            ("mime.types", false),
+        ] {
+            let said = which_script(&directive(&format!("include {file}"))).map(|said| said.text());
+            let script = "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name".to_owned();
+            assert_eq!(said, expect.then_some(script), "{file}");
+        }
+    }
+
     #[test]
     fn nginx_is_known_by_its_blocks() {
         assert!(is_nginx("events\n{\n}") && is_nginx("  http {") && is_nginx("server{"));

@@ -45,6 +45,22 @@ mod tests {
         assert!(toml.contains("origin = ") && !said.contains("closed"), "{toml}\n{said}");
     }
 
+    /// `/api%2Fv0` is beneath /api/v0 to nginx, and beneath / to routes of paths: what answers there for what is no file must not here.
+    #[test]
+    fn no_spelling_of_a_path_leads_to_the_fallback_of_another_location() {
+        let runs = "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; fastcgi_pass 127.0.0.1:1;";
+        for (fallback, is_closed) in [("/api.php", true), ("=404", true), ("/index.php", false)] {
+            let server = format!(
+                "server {{ listen 8080; root /srv; location / {{ try_files $uri /index.php; }} \
+                 location /api/v0 {{ try_files $uri {fallback}; }} location ~ \\.php$ {{ {runs} }} }}"
+            );
+            let (said, toml) = imported("fallbacks", &server);
+            let of_all = toml.split("[[route]]").find(|section| section.contains("path = \"/\"\n"));
+            let of_all = of_all.unwrap_or_else(|| panic!("{toml}\n{said}"));
+            assert_eq!(of_all.contains("'^/api/v0'"), is_closed, "{fallback}\n{toml}");
+        }
+    }
+
     #[test]
     fn where_somebody_is_asked_for_a_folder_its_name_leads_there() {
         let locations = "location / { proxy_pass http://127.0.0.1:1; }\nlocation /api/ { proxy_pass http://127.0.0.1:2; }\n\
