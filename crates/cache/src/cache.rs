@@ -312,26 +312,28 @@ impl Cache {
         }
     }
 
-    /// Gives a stored object a new head, if there is one, and new facts (RFC 9111 §4.3.5); `None` if it is no longer the stored one.
+    /// Gives a stored object a new head, if there is one, and new facts (RFC 9111 §4.3.5), by what was asked under a number; `None` if it is
+    /// no longer the stored one, or was purged since, hard or soft. What was banned since is to be found out of the new one, too.
     pub fn freshen(
         &self,
         object: &Arc<Object>,
         head: Option<(&ResponseHead, &[u8])>,
         facts: Facts,
-        now: Now,
+        (began, now): (Began, Now),
     ) -> Option<Arc<Object>> {
         let head = match head {
             Some(head) => KeptHead::of_url(object.url().unwrap_or_default(), head, &[object.behind_head()]),
             None => object.kept_head().clone(),
         };
-        let parts = ObjectParts { facts, received: now, policy: None, ..ObjectParts::under(head, object) };
+        let checked = object.checked().min(began.0);
+        let parts = ObjectParts { facts, received: now, policy: None, checked, ..ObjectParts::under(head, object) };
         let fresh = self.object(parts);
         let mut removed = RemovedObjects::new();
         let mut shard = self.directory.shard(object.key);
         let entry = shard.known(object.key)?;
         let is_in = |slot: &Slot| slot.objects().any(|it| Arc::ptr_eq(it, object));
         let is_stored = entry.slot(object.variant).is_some_and(is_in) && object.is_valid();
-        let is_stored = is_stored && fresh.enrol_in_place_of(object);
+        let is_stored = is_stored && entry.invalidated <= began.0 && fresh.enrol_in_place_of(object, began.0);
         if is_stored {
             self.put(entry, &fresh, &mut removed);
         }

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use message::ResponseHead;
 use rules::{Facts, Lifetimes, VarySpec, WhyNotStored};
 
+use crate::body_form::Part;
 use crate::by_program::Mark;
 use crate::esi_page::EsiPage;
 use crate::group_table::Groups;
 use crate::key::Key;
 use crate::moment::{Began, Now};
-use crate::object::Part;
 use crate::parts::WholeHead;
 use crate::slice_layout::Sliced;
 use crate::tag_index::Tags;

@@ -16,6 +16,7 @@ use store::sync::atomic::Ordering::Relaxed;
 use store::{Charge, Unfinished};
 
 use crate::ban_list::Trial;
+use crate::body_form::Part;
 use crate::by_program::ByProgram;
 use crate::cache::Cache;
 use crate::description::Elsewhere;
@@ -29,7 +30,7 @@ use crate::kept_head::KeptHead;
 use crate::key::Variant;
 use crate::limits::{SLICE_STEP_BYTES, WINDOW_ENDS_BYTES};
 use crate::moment::Now;
-use crate::object::{EncodingsFrom, Object, ObjectParts, Part};
+use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::parts::WholeHead;
 use crate::removed_objects::RemovedObjects;

@@ -13,6 +13,7 @@ use store::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::encoding_name::EncodingName;
 use crate::limits::DELTAS_MAX;
+use crate::moment::Now;
 use crate::object::Object;
 
 /// Those of one primary.
@@ -231,6 +232,13 @@ impl Encodings {
     pub(crate) fn withdraw_all(&self) {
         self.each_made(|object| {
             object.withdraw();
+        });
+    }
+
+    /// The primary's life was shortened. After that no encoding is kept that a hot table serves.
+    pub(crate) fn shorten_all(&self, ttl_ms: u64, grace_ms: Option<u64>, keep_ms: Option<u64>, now: Now) {
+        self.each_made(|object| {
+            object.shorten(ttl_ms, grace_ms, keep_ms, now);
         });
     }
 

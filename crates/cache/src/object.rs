@@ -8,11 +8,12 @@ use std::sync::{Arc, OnceLock};
 use coding::GzipMarks;
 use message::{Field, FieldName, FieldsView, Response, Status};
 use once_cell::race::OnceBox;
-use rules::{Facts, Freshness, RequestDirectives, VarySpec};
+use rules::{Facts, VarySpec, lifetimes};
 use store::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use store::{Charge, Seat, Tenant};
 
 use crate::ban_list::BanList;
+use crate::body_form::{BodyForm, Part};
 use crate::by_program::ByProgram;
 use crate::dictionary_name::TextName;
 use crate::encoding_name::EncodingName;
@@ -24,30 +25,13 @@ use crate::kept_head::KeptHead;
 use crate::key::{Key, Variant};
 use crate::lifespan;
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
-use crate::liveness::{COOL, DEAD, HOT, Liveness, WATCHED, WITHDRAWN};
+use crate::liveness::{COOL, DEAD, HOT, Liveness, SOFTENED, WATCHED, WITHDRAWN};
 use crate::moment::{Began, Now};
 use crate::out_of_line_body::OutOfLineBody;
+use crate::shortened_life::ShortenedLife;
 use crate::slice_layout::Sliced;
 use crate::spec::Spec;
 use crate::tag_index::TagSet;
-
-/// Which bytes of the whole representation a stored 206 holds (RFC 9110 §14.4): `from..to` of `complete`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub from: u64,
-    pub to: u64,
-    pub complete: Option<u64>,
-}
-
-/// How the body is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum BodyForm {
-    #[default]
-    Whole,
-    Part(Part),
-    /// Elsewhere: this is the manifest.
-    Sliced(Sliced),
-}
 
 /// A stored response.
 ///
@@ -96,6 +80,8 @@ struct Rare {
     encodings: OnceLock<Arc<Encodings>>,
     dictionary: OnceLock<Box<TextName>>,
     gzip_marks: OnceLock<Box<GzipMarks>>,
+    /// What a soft purge left of its life. Nobody charges it: it is small, and gone when the response is fetched again.
+    shortened: OnceBox<ShortenedLife>,
 }
 
 impl Rare {
@@ -318,15 +304,45 @@ impl Object {
 
     #[inline]
     pub fn facts(&self) -> Facts {
-        match self.facts.are_elsewhere() {
-            false => self.facts.facts(),
-            true => self.large_facts().0,
+        match self.has_facts_at_hand() {
+            true => self.facts.facts(),
+            false => self.rare_facts().0,
         }
     }
 
+    /// Neither large ones, nor such as a soft purge has shortened?
+    #[inline]
+    fn has_facts_at_hand(&self) -> bool {
+        !self.facts.are_elsewhere() && self.liveness.get() > SOFTENED
+    }
+
     #[cold]
-    fn large_facts(&self) -> (Facts, Option<ByProgram>) {
-        self.rare.get().and_then(|rare| rare.facts).expect("facts that do not fit are among what is rare")
+    fn rare_facts(&self) -> (Facts, Option<ByProgram>) {
+        let rare = self.rare.get();
+        let own = match self.facts.are_elsewhere() {
+            false => (self.facts.facts(), self.facts.policy()),
+            true => rare.and_then(|rare| rare.facts).expect("facts that do not fit are among what is rare"),
+        };
+        rare.and_then(|rare| rare.shortened.get()).map_or(own, |shortened| shortened.of(own))
+    }
+
+    /// Has it room for a shorter life in its place? What carries tags has.
+    pub(crate) fn can_be_shortened(&self) -> bool {
+        self.rare.get().is_some()
+    }
+
+    /// Leaves it so much of its life from a moment on, in its place, with nothing locked. From here on no hot table serves it. True if it
+    /// could be served until now.
+    pub(crate) fn shorten(&self, ttl_ms: u64, grace_ms: Option<u64>, keep_ms: Option<u64>, now: Now) -> bool {
+        let facts = lifetimes::shortened(&self.facts(), self.resident_ms(now), ttl_ms, grace_ms);
+        let rare = self.rare.get_or_init(Box::default);
+        // In this order: who sees that it is softened finds what is left of it.
+        rare.shortened.get_or_init(Box::default).bound(&facts, keep_ms);
+        let was_live = self.liveness.soften();
+        if let Some(encodings) = self.encodings() {
+            encodings.shorten_all(ttl_ms, grace_ms, keep_ms, now);
+        }
+        was_live
     }
 
     #[inline]
@@ -371,23 +387,6 @@ impl Object {
             BodyForm::Sliced(sliced) => sliced.complete,
             _ => self.body_len(),
         }
-    }
-
-    /// How long it has been here (RFC 9111 §4.2.3: resident_time).
-    #[inline]
-    pub fn resident_ms(&self, now: Now) -> u64 {
-        now.mono_ms.saturating_sub(self.received.mono_ms)
-    }
-
-    /// What its Age field says.
-    pub fn age_s(&self, now: Now) -> u64 {
-        rules::freshness::age_s(&self.facts(), self.resident_ms(now))
-    }
-
-    /// May it be used as it is? (RFC 9111 §4.2)
-    #[inline]
-    pub fn freshness(&self, now: Now, directives: &RequestDirectives) -> Freshness {
-        rules::freshness::judge(&self.facts(), self.resident_ms(now), directives)
     }
 
     /// Which fields of a request select it, where it is not for all.
@@ -442,9 +441,9 @@ impl Object {
     }
 
     pub(crate) fn by_program(&self) -> Option<ByProgram> {
-        match self.facts.are_elsewhere() {
-            false => self.facts.policy(),
-            true => self.large_facts().1,
+        match self.has_facts_at_hand() {
+            true => self.facts.policy(),
+            false => self.rare_facts().1,
         }
     }
 
@@ -508,16 +507,18 @@ impl Object {
         self.tags().is_none_or(|tags| tags.enrol(self.key, self, began))
     }
 
-    /// The same of what differs from a stored one in head or lifetimes only: false if that was purged meanwhile.
-    pub(crate) fn enrol_in_place_of(self: &Arc<Object>, stored: &Object) -> bool {
-        let Some(tags) = self.tags() else { return !stored.is_withdrawn() };
-        tags.enrol(self.key, self, u64::MAX);
-        // In this order: a purge that has not found this in the index withdraws `stored`, or has done so.
-        let enrols = !tags.is_being_purged() && !stored.is_withdrawn();
-        if !enrols {
+    /// The same of what gives a stored one a new head: false, too, if that was purged, hard or soft.
+    pub(crate) fn enrol_in_place_of(self: &Arc<Object>, stored: &Object, began: u64) -> bool {
+        if !self.enrol(began) {
+            return false;
+        }
+        // In this order: a purge that has not found this in the index marks `stored`, or has done so.
+        let is_being_purged = self.tags().is_some_and(|tags| tags.is_being_purged());
+        let is_purged = is_being_purged || stored.liveness.is_purged();
+        if let Some(tags) = self.tags().filter(|_| is_purged) {
             tags.strike_off(self.key, self);
         }
-        enrols
+        !is_purged
     }
 
     pub(crate) fn groups(&self) -> Option<&Arc<Membership>> {

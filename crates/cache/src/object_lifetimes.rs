@@ -1,7 +1,7 @@
 //! How long a stored response lives: as its policy decided, or as its own fields say.
 
-use rules::Lifetimes;
 use rules::lifetimes::Stage;
+use rules::{Freshness, Lifetimes, RequestDirectives};
 
 use crate::by_program::{MarkKind, stage};
 use crate::lookup_options::LookupOptions;
@@ -9,6 +9,23 @@ use crate::moment::Now;
 use crate::object::Object;
 
 impl Object {
+    /// How long it has been here (RFC 9111 §4.2.3: resident_time).
+    #[inline]
+    pub fn resident_ms(&self, now: Now) -> u64 {
+        now.mono_ms.saturating_sub(self.received.mono_ms)
+    }
+
+    /// What its Age field says.
+    pub fn age_s(&self, now: Now) -> u64 {
+        rules::freshness::age_s(&self.facts(), self.resident_ms(now))
+    }
+
+    /// May it be used as it is? (RFC 9111 §4.2)
+    #[inline]
+    pub fn freshness(&self, now: Now, directives: &RequestDirectives) -> Freshness {
+        rules::freshness::judge(&self.facts(), self.resident_ms(now), directives)
+    }
+
     /// The lifetimes that a program gave it, or that its own fields did, as they are at this moment.
     pub fn lifetimes(&self, now: Now) -> Lifetimes {
         let keep_ms = self.by_program().map_or(0, |policy| policy.keep_ms);

@@ -11,8 +11,9 @@ use bytes::Bytes;
 use message::ResponseHead;
 use rules::range::{ContentRange, RangeSpec, may_combine};
 
+use crate::body_form::Part;
 use crate::limits::{PARTS_JOIN_BYTES_MAX, PARTS_JOIN_RATIO, PARTS_MAX};
-use crate::object::{Object, Part};
+use crate::object::Object;
 use crate::removed_objects::RemovedObjects;
 
 #[derive(Clone, Debug, Default)]

@@ -75,19 +75,34 @@ impl Cache {
         hit
     }
 
+    /// In their places, with nothing locked.
     fn soften_tag(&self, tag: Key, how: Purge, now: Now) -> usize {
-        let (mut removed, mut hit) = (RemovedObjects::new(), 0);
-        for key in self.tag_index().keys(tag) {
-            let mut shard = self.directory.shard(key);
-            let Some(entry) = shard.known(key) else { continue };
-            let carries =
-                |object: &Object| object.tags().is_some_and(|tags| tags.has(tag)) && object.lifetimes(now).ttl_ms > 0;
-            hit += self.purge_some(entry, how, now, carries, &mut removed);
-            shard.tidy(key);
-            drop(shard);
-            removed.clear();
-        }
+        let (mut carriers, mut hit) = (self.tag_index().carriers(tag), 0);
+        carriers.in_pieces(|piece| {
+            let is_meant = |object: &Arc<Object>| object.lifetimes(now).ttl_ms > 0;
+            let (parts, wholes): (Vec<_>, Vec<_>) =
+                piece.into_iter().filter(is_meant).partition(|object| object.partial().is_some());
+            hit += wholes.iter().filter(|object| self.shorten_when_stored(object, how, now)).count();
+            // Nobody is served a part that is not fresh.
+            if !parts.is_empty() {
+                hit += self.purged.withdraw(parts);
+            }
+        });
+        self.counters.invalidated.fetch_add(hit as u64, Relaxed);
         hit
+    }
+
+    /// True if it could be served until now.
+    fn shorten_when_stored(&self, object: &Object, how: Purge, now: Now) -> bool {
+        let shortens = || {
+            object.note_on_disk(0);
+            shorten(object, how, now)
+        };
+        // Whoever stores it has enrolled it, and holds the lock until it is in its place; or it is gone.
+        shortens() || {
+            drop(self.directory.shard(object.key()));
+            shortens()
+        }
     }
 
     /// Takes out and frees so much of what purges of tags have marked, at most; returns how much it was. Nobody is served any of it, done or
@@ -146,8 +161,8 @@ impl Cache {
         softened
     }
 
-    /// Puts the same response in its own place, with less of its life before it.
-    /// Up to which number it was tested against bans goes with it. `None`: it was purged by its tag already.
+    /// Leaves it less of its life: in its place, if it has room for that; otherwise the same response with less of it takes its place.
+    /// Up to which number it was tested against bans goes with it. `None`: it was replaced meanwhile.
     fn soften(
         &self,
         entry: &mut Entry,
@@ -156,15 +171,27 @@ impl Cache {
         checked: u64,
     ) -> Option<Arc<Object>> {
         let Purge::Soft { ttl_ms, grace_ms, keep_ms } = how else { return Some(Arc::clone(object)) };
+        if object.can_be_shortened() {
+            object.note_checked(checked);
+            object.note_on_disk(0);
+            return shorten(object, how, now).then(|| Arc::clone(object));
+        }
+        if object.is_withdrawn() {
+            return None;
+        }
         let facts = lifetimes::shortened(&object.facts(), object.resident_ms(now), ttl_ms, grace_ms);
         let keep_of = |policy: &ByProgram| keep_ms.map_or(policy.keep_ms, |max| max.min(policy.keep_ms));
         let policy = object.by_program().map(|policy| ByProgram { keep_ms: keep_of(&policy), ..policy });
         let softened = self.object(ObjectParts { facts, policy, checked, on_disk: 0, ..ObjectParts::of(object) });
-        if !softened.enrol_in_place_of(object) {
-            return None;
-        }
         entry.swap(object, &softened, self.bans.is_watching());
         self.admit(&softened, &RemovedObjects::from_iter([Arc::clone(object)]));
         Some(softened)
+    }
+}
+
+fn shorten(object: &Object, how: Purge, now: Now) -> bool {
+    match how {
+        Purge::Hard => false,
+        Purge::Soft { ttl_ms, grace_ms, keep_ms } => object.shorten(ttl_ms, grace_ms, keep_ms, now),
     }
 }

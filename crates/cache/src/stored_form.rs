@@ -232,11 +232,12 @@ mod tests {
     use store::Account;
 
     use super::*;
+    use crate::body_form::Part;
     use crate::by_program::ByProgram;
     use crate::group_table::{GroupTable, Groups, Membership};
     use crate::kept_head::KeptHead;
     use crate::key::Digester;
-    use crate::object::{EncodingsFrom, ObjectParts, Part};
+    use crate::object::{EncodingsFrom, ObjectParts};
     use crate::spec::Spec;
     use crate::tag_index::{TagIndex, TagSet, Tags};
 

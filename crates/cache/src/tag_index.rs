@@ -75,8 +75,8 @@ enum Carriers<T> {
     Many(Box<SmallVec<[Weak<T>; 4]>>),
 }
 
-/// What a purge has taken out of the index to mark it. Until this is dropped what is derived from any of it is not stored.
-pub(crate) struct TakenCarriers<'a, T> {
+/// What carried a tag at one moment, for a purge to mark. Until this is dropped what takes the place of any of it is not stored.
+pub(crate) struct TagCarriers<'a, T> {
     index: &'a TagIndex<T>,
     tag: u64,
     keys: Option<Keys<T>>,
@@ -133,11 +133,24 @@ impl<T> TagIndex<T> {
     }
 
     /// Takes what carries a tag out of the index, to be marked. To be called when the tag was invalidated.
-    pub fn take(&self, tag: Key) -> TakenCarriers<'_, T> {
+    pub fn take(&self, tag: Key) -> TagCarriers<'_, T> {
+        self.carriers_by(tag, |keys, tag| keys.remove(tag))
+    }
+
+    /// What carries a tag and goes on doing so. To be called when the tag was invalidated.
+    pub fn carriers(&self, tag: Key) -> TagCarriers<'_, T> {
+        self.carriers_by(tag, |keys, tag| keys.get(tag).cloned())
+    }
+
+    fn carriers_by(
+        &self,
+        tag: Key,
+        look: impl FnOnce(&mut ByDigest<T>, &u64) -> Option<Keys<T>>,
+    ) -> TagCarriers<'_, T> {
         let tag = tag.bits();
         self.being_purged.lock().push(tag);
-        let keys = self.shard(tag).lock().remove(&tag);
-        TakenCarriers { index: self, tag, keys }
+        let keys = look(&mut self.shard(tag).lock(), &tag);
+        TagCarriers { index: self, tag, keys }
     }
 
     /// The keys under which something carries a tag.
@@ -233,6 +246,25 @@ impl<T> TagSet<T> {
     }
 }
 
+// By hand: what carries the tag need not be cloned.
+impl<T> Clone for Keys<T> {
+    fn clone(&self) -> Keys<T> {
+        match self {
+            Keys::One(key, carriers) => Keys::One(*key, carriers.clone()),
+            Keys::Many { keys, objects } => Keys::Many { keys: keys.clone(), objects: *objects },
+        }
+    }
+}
+
+impl<T> Clone for Carriers<T> {
+    fn clone(&self) -> Carriers<T> {
+        match self {
+            Carriers::One(only) => Carriers::One(Weak::clone(only)),
+            Carriers::Many(all) => Carriers::Many(all.clone()),
+        }
+    }
+}
+
 impl<T> Keys<T> {
     fn as_use(&self, bits: u64) -> Option<TagUse> {
         match self {
@@ -316,7 +348,7 @@ impl<T> Carriers<T> {
     }
 }
 
-impl<T> TakenCarriers<'_, T> {
+impl<T> TagCarriers<'_, T> {
     /// Shows what is still there to `each`, piece by piece. Most of it lies anywhere in memory: a look at all of a piece first has its
     /// parts come side by side.
     pub fn in_pieces(&mut self, mut each: impl FnMut(Vec<Arc<T>>)) {
@@ -345,7 +377,7 @@ impl<T> TakenCarriers<'_, T> {
     }
 }
 
-impl<T> Drop for TakenCarriers<'_, T> {
+impl<T> Drop for TagCarriers<'_, T> {
     fn drop(&mut self) {
         let mut being_purged = self.index.being_purged.lock();
         if let Some(at) = being_purged.iter().position(|tag| *tag == self.tag) {

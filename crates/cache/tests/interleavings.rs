@@ -179,27 +179,27 @@ fn what_freshens_during_a_purge_of_its_tag_brings_nothing_back() {
     // As an answer to HEAD does: the same body under a new head, from before the purge.
     let freshen = |site: Arc<Site>| {
         site.visit(1);
+        let began = site.cache.began();
         if let Answer::Fresh(object) = site.ask(1, false) {
-            site.cache.freshen(&object, None, facts(MINUTE_MS), at(1_000));
+            site.cache.freshen(&object, None, facts(MINUTE_MS), (began, at(1_000)));
         }
     };
-    let purge = |site: Arc<Site>| {
-        site.version.store(2, SeqCst);
-        site.cache.purge_tags(&[site.tag()], Purge::Hard, at(1_000));
-        assert_eq!(site.visit(2), 2, "an answer from before the purge");
-    };
-    let acts = move || vec![act(freshen), act(purge)];
-    check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+    for how in [Purge::Hard, Purge::SOFT] {
+        let purge = move |site: Arc<Site>| {
+            site.version.store(2, SeqCst);
+            site.cache.purge_tags(&[site.tag()], how, at(1_000));
+            assert_eq!(site.visit(2), 2, "an answer from before the purge");
+        };
+        let acts = move || vec![act(freshen), act(purge)];
+        check(CacheSettings::default(), acts, |site| assert_eq!(site.visit(0), 2));
+    }
 }
 
 #[test]
 fn a_soft_purge_races_with_everything_and_leaves_nothing_behind() {
     let settings = CacheSettings { memory_bytes_max: 1 << 20, ..CacheSettings::default() };
-    let soften = |site: Arc<Site>| {
-        site.version.store(2, SeqCst);
-        site.cache.purge_as(site.key(), Purge::SOFT, at(1_000));
-        assert_eq!(site.visit(2), 2, "an answer from before the purge");
-    };
+    let by_key = |site: &Site| site.cache.purge_as(site.key(), Purge::SOFT, at(1_000));
+    let by_tag = |site: &Site| site.cache.purge_tags(&[site.tag()], Purge::SOFT, at(1_000));
     let squeeze = |site: Arc<Site>| {
         site.cache.set_memory(0);
         site.cache.set_memory(1 << 20);
@@ -208,8 +208,15 @@ fn a_soft_purge_races_with_everything_and_leaves_nothing_behind() {
         Answer::Miss(ticket) => drop(site.fetch(ticket)),
         other => panic!("{other:?}"),
     };
-    let acts = move || vec![visitor(0), act(soften), act(squeeze), act(replace)];
-    check(settings, acts, |site| assert_eq!(site.cache.stats().tags, site.cache.stats().objects));
+    for order in [by_key as fn(&Site) -> usize, by_tag] {
+        let soften = move |site: Arc<Site>| {
+            site.version.store(2, SeqCst);
+            order(&site);
+            assert_eq!(site.visit(2), 2, "an answer from before the purge");
+        };
+        let acts = move || vec![visitor(0), act(soften), act(squeeze), act(replace)];
+        check(settings.clone(), acts, |site| assert_eq!(site.cache.stats().tags, site.cache.stats().objects));
+    }
 }
 
 /// Hits everything; asks for nothing.

@@ -145,7 +145,10 @@ fn a_key_costs_what_its_object_does_however_it_was_touched() {
     ask(&stage);
     stage.fresh("/");
     check("looked up");
-    let renewed = stage.cache.freshen(&ask(&stage), None, facts(MINUTE_MS), stage.now).expect("it is the stored one");
+    let renewed = stage
+        .cache
+        .freshen(&ask(&stage), None, facts(MINUTE_MS), (stage.cache.began(), stage.now))
+        .expect("it is the stored one");
     drop(renewed);
     check("freshened");
     drop(stage.miss("/other"));

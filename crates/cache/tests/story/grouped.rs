@@ -157,7 +157,7 @@ fn a_new_head_keeps_the_groups() {
     let freshen = |stage: &Stage| {
         let object = stage.cache.find(stage.key("/a"), &request(&fields_of(&[])))?;
         let head = Arc::new(ResponseHead::new(Status::OK));
-        stage.cache.freshen(&object, Some((&head, b"")), facts(MINUTE_MS), stage.now)
+        stage.cache.freshen(&object, Some((&head, b"")), facts(MINUTE_MS), (stage.cache.began(), stage.now))
     };
     assert!(freshen(&stage).is_some());
     invalidate(&stage, "a");

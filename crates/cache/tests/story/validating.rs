@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use bytes::Bytes;
-use cache::{LookupOptions, Object, Release, Renewal, Ticket, Unshared};
+use cache::{LookupOptions, Object, Purge, Release, Renewal, StoreAs, Tags, Ticket, Unshared};
 use message::{FieldName, ResponseHead, Status};
 use std::sync::Arc;
 
@@ -163,8 +163,31 @@ fn a_head_request_may_freshen_the_stored_one_only() {
     let fields = fields_of(&[]);
     let stored = stage.cache.find(stage.key("/"), &request(&fields)).expect("stored");
     let head = Arc::new(ResponseHead::new(Status::OK));
-    let freshen = |object| stage.cache.freshen(object, Some((&head, b"")), facts(MINUTE_MS), stage.now);
+    let began = stage.cache.began();
+    let freshen = |object| stage.cache.freshen(object, Some((&head, b"")), facts(MINUTE_MS), (began, stage.now));
     let fresh = freshen(&stored).expect("it is the stored one");
     assert!(freshen(&stored).is_none());
     assert!(Arc::ptr_eq(&stage.fresh("/"), &fresh));
+}
+
+/// What a HEAD brings that was asked before a purge of its response says nothing of what is left of that.
+#[test]
+fn an_answer_to_a_head_request_from_before_a_purge_undoes_nothing() {
+    let tag = |stage: &Stage| stage.cache.key([&b"tag"[..]]);
+    let by_key = |stage: &Stage| stage.cache.purge_as(stage.key("/"), Purge::SOFT, stage.now);
+    let by_tag = |stage: &Stage| stage.cache.purge_tags(&[tag(stage)], Purge::SOFT, stage.now);
+    let by_another = |stage: &Stage| stage.cache.purge_as(stage.key("/other"), Purge::SOFT, stage.now);
+    type Order<'a> = &'a dyn Fn(&Stage) -> usize;
+    let orders: [(Order<'_>, &str); 3] =
+        [(&by_key, "stale and refresh"), (&by_tag, "stale and refresh"), (&by_another, "fresh")];
+    for (tagged, (order, expect)) in [(true, orders[0]), (false, orders[0]), (true, orders[1]), (true, orders[2])] {
+        let stage = Stage::new();
+        let tags = tagged.then(|| Tags::new([tag(&stage)]).expect("one is few")).flatten();
+        stage.fill(stage.miss("/"), StoreAs { tags, ..living(10_000, 10_000, 0) }, b"body").expect("stored");
+        let began = stage.cache.began();
+        order(&stage);
+        let stored = stage.cache.find(stage.key("/"), &request(&fields_of(&[]))).expect("stored");
+        stage.cache.freshen(&stored, None, facts(MINUTE_MS), (began, stage.now));
+        assert_eq!(kind(&stage.ask("/")), expect, "tagged: {tagged}");
+    }
 }

@@ -73,13 +73,13 @@ pub(crate) fn by_head(fetch: &Fetch, key: Key, settled: &Settled, began: Began) 
             if effect == HeadEffect::Update && !belongs_elsewhere(stored.fields(), update.fields.view()) =>
         {
             let rendered = fetch.rendered(&head);
-            cache.freshen(&stored, Some((&head, &rendered)), facts, arrival.received);
+            cache.freshen(&stored, Some((&head, &rendered)), facts, (began, arrival.received));
         }
         // What somebody's credentials were answered says nothing of what others get.
         (_, Err(why)) if why.is_about_credentials() => {}
         _ => {
             let facts = Facts { always_validate: true, ..stored.facts() };
-            cache.freshen(&stored, None, facts, arrival.received);
+            cache.freshen(&stored, None, facts, (began, arrival.received));
         }
     }
 }
