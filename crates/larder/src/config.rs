@@ -163,6 +163,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     if let Some(networks) = top.read_list("trusted_proxies", section::network) {
         plan.settings.trusted_proxies = networks;
     }
+    plan.settings.odd_field_names = top.read("odd_field_names", section::switch).unwrap_or(false);
     plan.settings.hsts =
         top.read("hsts", |node| parsed(node, "value of Strict-Transport-Security", HSTS_FORM, parse_hsts));
     plan.workers = top.read("workers", workers);

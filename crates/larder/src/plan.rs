@@ -118,6 +118,7 @@ impl Default for Plan {
                 eviction: EvictionChoice::S3Fifo,
                 server_name: "larder".to_owned(),
                 trusted_proxies: Vec::new(),
+                odd_field_names: false,
                 details_to: Network::LOOPBACK.to_vec(),
                 log_format: LogFormat::Combined,
                 debug: false,

@@ -92,6 +92,7 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
         said("[resolver]", &settings.resolver),
         said("server_name", &settings.server_name),
         said("trusted_proxies", &settings.trusted_proxies),
+        said("odd_field_names", &settings.odd_field_names),
         said("hsts", &settings.hsts),
     ]
 }

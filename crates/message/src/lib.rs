@@ -33,7 +33,7 @@ pub use authority::{Authority, Scheme};
 pub use field_marks::{FieldMark, field_mark, line_at};
 pub use field_name::FieldName;
 pub use fields::{Field, FieldAt, FieldSpan, Fields, FieldsView, list_members};
-pub use lookalike::{NameShapes, is_forwarding_name, is_lookalike, reads_as};
+pub use lookalike::{NameShapes, is_forwarding_name, is_lookalike, is_plain_name, reads_as};
 pub use method::Method;
 pub use plain_text::{DIGITS_MAX, PAIRS_OF_DIGITS, decimal, write_address, write_decimal};
 pub use request::{Request, RequestHead, TargetForm};

@@ -1,5 +1,8 @@
 //! Field names that somebody behind us may take for others. CGI and its kin make `_` of every character of a name that is no
 //! letter and no digit: to them `X.Forwarded~For` is X-Forwarded-For, and the field has two meanings, ours and theirs.
+//!
+//! Of names that larder knows none of another spelling goes anywhere ([`is_lookalike`]). Which names an origin obeys nobody here knows: so
+//! requests to it have plain names alone ([`is_plain_name`]), unless an operator wants it otherwise.
 
 use crate::field_name::FieldName;
 
@@ -10,7 +13,48 @@ use crate::field_name::FieldName;
 /// them; those at its ends do not count.
 #[inline]
 pub fn is_lookalike(name: &[u8]) -> bool {
-    KNOWN.may_hold(name) && !is_plain(name) && looks_like_known(name)
+    KNOWN.may_hold(name) && !is_plain_name(name) && looks_like_known(name)
+}
+
+/// Has the name letters, digits, and dashes within, and nothing else? Whatever such a name reads as, it is spelled like that. Nearly all
+/// names are plain. `name` is a token (RFC 9110 §5.6.2).
+#[inline]
+pub fn is_plain_name(name: &[u8]) -> bool {
+    let [first, .., last] = name else { return name.iter().all(u8::is_ascii_alphanumeric) };
+    let mut eights = name.chunks_exact(8);
+    let mut odd = 0;
+    for eight in &mut eights {
+        odd |= odd_bytes(u64::from_ne_bytes(eight.try_into().expect("chunks of eight")));
+    }
+    // What is left is looked at with what stands before it, or, in a short name, with letters behind it.
+    let rest = match name.last_chunk::<8>() {
+        Some(last) => *last,
+        None => {
+            let mut filled = [b'a'; 8];
+            filled[..name.len()].copy_from_slice(name);
+            filled
+        }
+    };
+    *first != b'-' && *last != b'-' && odd | odd_bytes(u64::from_ne_bytes(rest)) == 0
+}
+
+/// The highest bit of each byte that is neither a letter nor a digit nor a dash. All of them are bytes of a token: ASCII, and none of the
+/// characters that stand between digits and capitals.
+#[inline]
+const fn odd_bytes(eight: u64) -> u64 {
+    const fn each(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    const HIGHEST: u64 = each(0x80);
+    // A byte below 0x80 with this added has its highest bit if it was at least the one that is meant: no byte carries into the next.
+    const fn at_least(eight: u64, byte: u8) -> u64 {
+        eight + each(0x80 - byte)
+    }
+    let below_digits = !at_least(eight, b'0');
+    let no_dash = at_least(eight ^ each(b'-'), 1);
+    let between_letters = at_least(eight, b'^') & !at_least(eight, b'a');
+    let behind_letters = at_least(eight, b'z' + 1);
+    (below_digits & no_dash | between_letters | behind_letters) & HIGHEST
 }
 
 /// By length and first letter, what many names are like: whether another one may read as one of them is asked of this first.
@@ -86,13 +130,6 @@ fn looks_like_known(name: &[u8]) -> bool {
     FieldName::known().iter().any(|known| reads_as(name, known.canonical())) || is_forwarding_name(name)
 }
 
-/// Letters, digits, and dashes within: whatever such a name reads as, it is spelled like that. Nearly all names are plain.
-#[inline]
-fn is_plain(name: &[u8]) -> bool {
-    let [first, .., last] = name else { return name.iter().all(u8::is_ascii_alphanumeric) };
-    *first != b'-' && *last != b'-' && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
-}
-
 fn without_ends(name: &[u8]) -> &[u8] {
     let Some(first) = name.iter().position(u8::is_ascii_alphanumeric) else { return &[] };
     let last = name.iter().rposition(u8::is_ascii_alphanumeric).unwrap_or(first);
@@ -141,6 +178,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// By every character of a token, at every place of names of every length up to three times eight.
+    #[test]
+    fn a_plain_name_has_letters_and_digits_and_dashes_within() {
+        let of_token: Vec<u8> = (33..127).filter(|b: &u8| b.is_ascii_alphanumeric() || ODD.contains(b)).collect();
+        for (length, &byte) in (1..=24).flat_map(|length| of_token.iter().map(move |byte| (length, byte))) {
+            for place in 0..length {
+                let mut name = vec![b'Q'; length];
+                name[place] = byte;
+                let is_within = place > 0 && place + 1 < length;
+                let expect = byte.is_ascii_alphanumeric() || byte == b'-' && is_within;
+                assert_eq!(is_plain_name(&name), expect, "{}", String::from_utf8_lossy(&name));
+            }
+        }
+        assert!(!is_plain_name(b"-") && !is_plain_name(b"a-") && is_plain_name(b"a-b") && is_plain_name(b""));
     }
 
     #[test]

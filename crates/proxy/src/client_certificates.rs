@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use message::{Field, FieldsView};
+use message::{Field, FieldName, FieldsView, reads_as};
 use tls::ClientCertificate;
 
 use crate::asker::Asker;
@@ -11,8 +11,8 @@ use crate::client_identity::is_in;
 use crate::site::Site;
 
 /// The client's certificate, as a byte sequence of RFC 8941.
-pub(crate) const CLIENT_CERT: &[u8] = b"Client-Cert";
-const CLIENT_CERT_CHAIN: &[u8] = b"Client-Cert-Chain";
+pub(crate) const CLIENT_CERT: &str = "Client-Cert";
+const CLIENT_CERT_CHAIN: &str = "Client-Cert-Chain";
 
 /// What is to be said of who asks in place of what the request claims. `None`: the request goes on as it is.
 pub(crate) enum Claims {
@@ -40,9 +40,10 @@ impl Claims {
     }
 }
 
-/// Does the field say who has shown which certificate?
+/// Does the field say who has shown which certificate, to whoever reads its name, in whatever spelling?
 pub(crate) fn is_claim(field: &Field<'_>) -> bool {
-    [CLIENT_CERT, CLIENT_CERT_CHAIN].iter().any(|name| field.name_text.eq_ignore_ascii_case(name))
+    field.name == FieldName::Other
+        && [CLIENT_CERT, CLIENT_CERT_CHAIN].iter().any(|name| reads_as(field.name_text, name))
 }
 
 fn as_field(certificate: &ClientCertificate) -> Vec<u8> {

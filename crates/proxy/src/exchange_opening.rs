@@ -37,7 +37,7 @@ pub(crate) fn open<S: RequestSource>(
     core.counters.requests.add(1);
     let site = core.site_ref();
     let asker = source.asker();
-    let fields_at_origin = receive::fields_at_origin(&site, &asker, &received.request);
+    let fields_at_origin = receive::fields_at_origin(&site, &asker, &received);
     let mut room = core.room_to_rewrite();
     let (mut received, mut came) = (received, None);
     let found = match asker.asks_proxy() {

@@ -47,6 +47,7 @@ pub(crate) mod broken;
 mod builtin_esi;
 pub(crate) mod builtin_steps;
 mod cgi_variables;
+mod claims;
 pub(crate) mod client_link;
 pub(crate) mod esi_scan;
 pub(crate) mod failed;
@@ -171,10 +172,15 @@ impl Fetch {
 
     /// By what a response is selected that says so much of it.
     fn widened(&self, spec: Option<VarySpec>) -> Option<VarySpec> {
-        match self.site.rules_of(self.routed).filter(|rules| rules.selects()) {
+        let spec = match self.site.rules_of(self.routed).filter(|rules| rules.selects()) {
             Some(rules) => rules.caching.widen(spec, rules.cookies.select()),
             None => spec,
+        };
+        if !self.client.is_some_and(|client| client.peer_is_trusted) || self.is_forwarded() {
+            return spec;
         }
+        let with = |spec: Option<VarySpec>, name: &str| Some(VarySpec::with(spec.as_ref(), name.as_bytes()));
+        claims::selecting(&self.head.request()).fold(spec, with)
     }
 
     /// Asked of a proxy: the origin does not know us, and is told nothing of who asks.

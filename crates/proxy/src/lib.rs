@@ -32,6 +32,7 @@
 //!     eviction: EvictionChoice::S3Fifo,
 //!     server_name: "larder".to_owned(),
 //!     trusted_proxies: Vec::new(),
+//!     odd_field_names: false,
 //!     details_to: Vec::new(),
 //!     log_format: LogFormat::Combined,
 //!     debug: false,

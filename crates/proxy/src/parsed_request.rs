@@ -50,6 +50,7 @@ pub(crate) fn without_body(request: Request<'_>) -> ReceivedRequest<'_> {
         persistent: true,
         expects_continue: false,
         upgrade: false,
+        has_odd_names: false,
         head_bytes: 0,
     }
 }

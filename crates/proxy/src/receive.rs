@@ -248,15 +248,18 @@ fn sent_elsewhere(asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
 }
 
 /// The fields of a request at a server, where they are not to be read as they came: its target names the host, and then whatever Host
-/// says does not count (RFC 9112 §3.2.2); or it is known whose certificate the client has shown.
+/// says does not count (RFC 9112 §3.2.2); or it is known whose certificate the client has shown; or names are not plain, which somebody behind us
+/// may take for others, that a route changes or a key holds.
 #[inline]
-pub(crate) fn fields_at_origin(site: &Site, asker: &Asker<'_>, request: &Request<'_>) -> Option<Fields> {
+pub(crate) fn fields_at_origin(site: &Site, asker: &Asker<'_>, received: &ReceivedRequest<'_>) -> Option<Fields> {
     if asker.asks_proxy() {
         return None;
     }
+    let request = &received.request;
     let names_host = request.form == TargetForm::Absolute;
+    let drops_odd = received.has_odd_names && !site.settings.takes_odd_field_names();
     let claims = Claims::of(site, asker, request.fields);
-    (names_host || claims.is_some()).then(|| rewrite(request, names_host, claims))
+    (names_host || drops_odd || claims.is_some()).then(|| rewrite(request, (names_host, drops_odd), claims))
 }
 
 /// A request as it is asked of an origin's server: by its path, with the fields that name its host.
@@ -269,9 +272,11 @@ pub(crate) fn at_origin<'a>(request: &mut Request<'a>, named: Option<&'a Fields>
 }
 
 #[cold]
-fn rewrite(request: &Request<'_>, names_host: bool, claims: Option<Claims>) -> Fields {
+fn rewrite(request: &Request<'_>, (names_host, drops_odd): (bool, bool), claims: Option<Claims>) -> Fields {
     let is_dropped = |field: &Field<'_>| {
-        names_host && field.name == FieldName::Host || claims.is_some() && client_certificates::is_claim(field)
+        names_host && field.name == FieldName::Host
+            || drops_odd && field.name == FieldName::Other && !message::is_plain_name(field.name_text)
+            || claims.is_some() && client_certificates::is_claim(field)
     };
     let mut fields = Fields::default();
     request.fields.iter().filter(|field| !is_dropped(field)).for_each(|field| fields.push_field(&field));
@@ -281,7 +286,7 @@ fn rewrite(request: &Request<'_>, names_host: bool, claims: Option<Claims>) -> F
         fields.push(FieldName::Host, host);
     }
     if let Some(Claims::Replaced(certificate)) = claims {
-        fields.push_named(client_certificates::CLIENT_CERT, &certificate);
+        fields.push_named(client_certificates::CLIENT_CERT.as_bytes(), &certificate);
     }
     fields
 }

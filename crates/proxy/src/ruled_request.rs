@@ -37,7 +37,7 @@ pub(crate) fn with<T>(
     let received = read_request(head, &mut spans, &site.settings.limits.request_head, scheme)?;
     // All of it is there: a head without an end has a line that does not end.
     let mut received = received.ok_or(refusals::LINE_END_INVALID)?;
-    let fields_at_origin = receive::fields_at_origin(site, asker, &received.request);
+    let fields_at_origin = receive::fields_at_origin(site, asker, &received);
     receive::at_origin(&mut received.request, fields_at_origin.as_ref());
     let mut room = core.room_to_rewrite();
     let (mut seen, client, ruling) = ruled(core, site, asker, (&mut received, Moment::now()), &mut room);

@@ -86,6 +86,8 @@ pub struct Settings {
     pub server_name: String,
     /// Who may tell us by X-Forwarded-* who the client is.
     pub trusted_proxies: Vec<Network>,
+    /// Fields of requests whose names have other characters than letters, digits and dashes go to origins, too.
+    pub odd_field_names: bool,
     /// Who reads what failed, where, and which setting changes it, in an error of ours; others read a number.
     pub details_to: Vec<Network>,
     pub log_format: LogFormat,
@@ -111,6 +113,11 @@ impl Settings {
     /// The origins that a program may name as backends: those that are asked over HTTP.
     pub fn origins_for_programs(&self) -> Vec<String> {
         self.origins.iter().filter(|origin| origin.fastcgi.is_none()).map(|origin| origin.name.clone()).collect()
+    }
+
+    /// Varnish hands them on, and so do those who stand in its place.
+    pub(crate) fn takes_odd_field_names(&self) -> bool {
+        self.odd_field_names || self.as_varnishd
     }
 
     /// How many dictionaries are kept beside the store.

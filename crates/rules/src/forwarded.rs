@@ -139,6 +139,18 @@ pub fn write_forwarded(
     out.extend_from_slice(scheme.text().as_bytes());
 }
 
+/// Does an element of Forwarded (RFC 7239 §5.3) name another host than this one?
+pub fn names_other_host(fields: FieldsView<'_>, host: &[u8]) -> bool {
+    let is_other = |pair: &[u8]| {
+        let Some(at) = pair.iter().position(|&byte| byte == b'=') else { return false };
+        let (name, value) = (pair[..at].trim_ascii(), pair[at + 1..].trim_ascii());
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        name.eq_ignore_ascii_case(b"host") && !value.eq_ignore_ascii_case(host)
+    };
+    let elements = fields.get_all(FieldName::Forwarded).flat_map(list_members);
+    elements.flat_map(|element| element.split(|&byte| byte == b';')).any(is_other)
+}
+
 /// The value of Via: ours behind those that are there (RFC 9110 §7.6.3). `received` is the version in which the
 /// message reached us.
 pub fn write_via(fields: FieldsView<'_>, received: Version, pseudonym: &str, out: &mut Vec<u8>) {
@@ -224,6 +236,19 @@ mod tests {
     }
 
     const UNKNOWN: &str = "0.0.0.0";
+
+    #[test]
+    fn another_host_is_found_in_whichever_element_names_it() {
+        let check = |lines: &str, expect: bool| {
+            assert_eq!(names_other_host(fields(lines).view(), b"shop.example"), expect, "{lines}");
+        };
+        check("Accept: x", false);
+        check("Forwarded: for=192.0.2.1;proto=https", false);
+        check("Forwarded: for=192.0.2.1;Host=SHOP.example, host=\"shop.example\"", false);
+        check("Forwarded: host=evil.example", true);
+        check("Forwarded: host=shop.example\nForwarded: for=x; host = \"evil.example\"", true);
+        check("Forwarded: ghost=evil.example;host", false);
+    }
 
     #[test]
     fn the_client_is_the_last_address_that_is_not_ours() {

@@ -3,7 +3,7 @@
 //! httparse accepts a bare LF as a line end and knows no limits but the number of fields; both are checked here,
 //! in the one pass over the fields that every head gets. What the fields mean is judged by the caller's closure.
 
-use message::{FieldName, FieldSpan, is_lookalike};
+use message::{FieldName, FieldSpan, is_lookalike, is_plain_name};
 
 use crate::{HeadLimits, Refusal, refusals};
 
@@ -12,6 +12,13 @@ use crate::{HeadLimits, Refusal, refusals};
 pub(crate) enum Side {
     Request,
     Response,
+}
+
+/// What was found out about the names of a head beside what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamesSeen {
+    /// Some are not plain ([`is_plain_name`]).
+    pub(crate) has_odd: bool,
 }
 
 /// Records every field of `lines` in `spans`, as ranges of `buf`; `judge` is asked about those that `judged` holds.
@@ -26,10 +33,10 @@ pub(crate) fn take_fields<'a>(
     spans: &mut Vec<FieldSpan>,
     judged: &NameSet,
     mut judge: impl FnMut(FieldName, &'a [u8]) -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
+) -> Result<NamesSeen, Refusal> {
     const EMPTY: FieldSpan = FieldSpan { name: FieldName::Other, name_len: 0, name_at: 0, value_at: 0, value_len: 0 };
     let mut verdict = Ok(());
-    let (mut field_bytes_longest, mut line_ends_right, mut has_lookalikes) = (0, true, false);
+    let (mut field_bytes_longest, mut line_ends_right, mut has_odd) = (0, true, false);
     spans.resize(lines.len(), EMPTY);
     for (span, line) in spans.iter_mut().zip(lines) {
         let name_text = line.name.as_bytes();
@@ -37,7 +44,7 @@ pub(crate) fn take_fields<'a>(
         field_bytes_longest = field_bytes_longest.max(name_text.len() + line.value.len());
         line_ends_right &= ends_with_crlf(buf, value_at + line.value.len());
         let name = FieldName::classify(name_text);
-        has_lookalikes |= name == FieldName::Other && is_lookalike(name_text);
+        has_odd |= name == FieldName::Other && !is_plain_name(name_text);
         if judged.contains(name) && verdict.is_ok() {
             verdict = judge(name, line.value);
         }
@@ -57,10 +64,10 @@ pub(crate) fn take_fields<'a>(
     if !line_ends_right && !limits.lenient {
         return Err(refusals::LINE_END_INVALID);
     }
-    if has_lookalikes {
+    if has_odd {
         drop_lookalikes(buf, spans);
     }
-    verdict
+    verdict.map(|()| NamesSeen { has_odd })
 }
 
 #[cold]

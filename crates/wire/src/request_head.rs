@@ -31,6 +31,8 @@ pub struct ReceivedRequest<'a> {
     pub expects_continue: bool,
     /// It asks for another protocol (RFC 9110 §7.8): HTTP/1.1, no body, and not h2c.
     pub upgrade: bool,
+    /// Some of its names are not plain ([`message::is_plain_name`]).
+    pub has_odd_names: bool,
     /// Bytes of the head, a skipped empty line included: the body begins here. Over HTTP/2, those of its header block.
     pub head_bytes: usize,
 }
@@ -155,7 +157,7 @@ fn judge_request<'a>(
         return Err(refusals::LINE_END_INVALID);
     }
     let mut facts = Facts { lenient: limits.lenient, ..Facts::default() };
-    take_fields(buf, lines, limits, Side::Request, spans, &JUDGED, |name, value| facts.take(name, value))?;
+    let names = take_fields(buf, lines, limits, Side::Request, spans, &JUDGED, |name, value| facts.take(name, value))?;
     if !closes_with_crlf(buf, head_bytes) && !limits.lenient {
         return Err(refusals::LINE_END_INVALID);
     }
@@ -190,6 +192,7 @@ fn judge_request<'a>(
         persistent: facts.options.persistent(line.version),
         expects_continue: facts.expects_continue && is_http11 && has_body,
         upgrade: facts.asks_to_upgrade() && is_http11 && !has_body,
+        has_odd_names: names.has_odd,
         head_bytes,
     })
 }

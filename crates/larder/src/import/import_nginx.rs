@@ -176,6 +176,9 @@ impl Import {
         for directive in http.children() {
             match directive.name.as_str() {
                 "server" => servers.push(directive),
+                "underscores_in_headers" if directive.argument(0) == "on" => {
+                    self.made.top.push("odd_field_names = true".to_owned());
+                }
                 "upstream" => self.origins.know(directive),
                 name if OF_VARIABLES.contains(&name) || self.maps.take(directive) => {
                     self.findings.note(directive, "where its variable is used and cannot be, that is said there");

@@ -10,6 +10,7 @@ use wire::http2::write_request_block;
 use wire::{HopByHop, Refusal, RequestBody, write_field};
 
 use crate::client_identity::ClientIdentity;
+use crate::fetch::claims;
 use crate::fetch::head_sink::HeadSink;
 use crate::fetch::purpose::Purpose;
 use crate::limits::HEAD_BYTES_USUAL;
@@ -191,13 +192,16 @@ impl OriginRequest<'_> {
             if for_many && is_kept_from_shared_fetch(field.name) || field.name == FieldName::XRealIp && is_told_anew() {
                 continue;
             }
-            if is_one_of(&field, OF_CLIENTS_ADDRESS) && self.is_contradicted(&field) && !is_route_s() {
+            if claims::is_of_clients_address(&field) && self.is_contradicted(&field) && !is_route_s() {
                 continue;
             }
             if asks_codings.is_some() && IS_FOR_OUR_CODINGS.contains(&field.name) {
                 continue;
             }
-            if field.name == FieldName::Other && is_kept_from_origins(&field, for_many, trusted) && !is_route_s() {
+            if field.name == FieldName::Other
+                && claims::is_kept_from_origins(&field, for_many, trusted)
+                && !is_route_s()
+            {
                 continue;
             }
             if field.name == FieldName::MaxForwards && request.method == Method::Options {
@@ -323,32 +327,6 @@ impl OriginRequest<'_> {
 /// Nothing follows on the origin's connection: it pipes without an Upgrade, or the program says `Connection: close`.
 pub(super) fn is_last(purpose: &Purpose, is_program_s: bool, fields: FieldsView<'_>) -> bool {
     matches!(purpose, Purpose::Piped) || (is_program_s && fields.has_token(FieldName::Connection, "close"))
-}
-
-/// What only a proxy in front of us may say of a client; applications believe these (and `Proxy` becomes an
-/// environment variable of CGI programs).
-const OF_STRANGERS: &[&str] = &["proxy", "surrogate-capability", "true-client-ip", "x-client-ip"];
-
-/// In these a proxy says who its client is, beside X-Forwarded-For.
-const OF_CLIENTS_ADDRESS: &[&str] = &["x-real-ip", "true-client-ip", "x-client-ip"];
-
-/// Fields that some applications obey and no key holds: what one client sends in them must not be in everybody's answer.
-const ON_SHARED_FETCHES: &[&str] = &["x-host", "x-http-method", "x-method-override", "surrogate-capability"];
-
-/// The same for names that we do not know, but that read as some that are not for the origin.
-fn is_kept_from_origins(field: &Field<'_>, for_many: bool, trusted: bool) -> bool {
-    (for_many && reads_as_one_of(field, ON_SHARED_FETCHES))
-        || (reads_as_one_of(field, OF_STRANGERS) && !(trusted && is_one_of(field, OF_STRANGERS)))
-        || (!trusted && message::is_forwarding_name(field.name_text))
-}
-
-/// Is the field one of those, or does its name read as if it were?
-fn reads_as_one_of(field: &Field<'_>, names: &[&str]) -> bool {
-    names.iter().any(|name| message::reads_as(field.name_text, name))
-}
-
-fn is_one_of(field: &Field<'_>, names: &[&str]) -> bool {
-    names.iter().any(|name| field.name_text.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// Fields that every forwarded head gets anew.

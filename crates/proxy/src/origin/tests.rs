@@ -116,6 +116,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         eviction: EvictionChoice::S3Fifo,
         server_name: String::new(),
         trusted_proxies: Vec::new(),
+        odd_field_names: false,
         details_to: vec![],
         log_format: LogFormat::Combined,
         debug: true,

@@ -5,6 +5,7 @@
 
 use message::{
     Authority, FieldName, FieldSpan, FieldsView, Method, Request, Scheme, TargetForm, Version, is_lookalike,
+    is_plain_name,
 };
 
 use super::hpack::{
@@ -88,6 +89,7 @@ struct Lines {
     protocol: Option<Place>,
     has_fields: bool,
     cookies_count: usize,
+    has_odd_names: bool,
     priority: Option<Priority>,
     /// The first thing that was wrong.
     refusal: Option<Refusal>,
@@ -168,8 +170,11 @@ impl Lines {
             FieldName::Cookie => self.cookies_count += 1,
             FieldName::Other => {
                 let name_text = &text[line.at..line.value_at()];
-                if is_lookalike(name_text) {
-                    return Ok(false);
+                if !is_plain_name(name_text) {
+                    if is_lookalike(name_text) {
+                        return Ok(false);
+                    }
+                    self.has_odd_names = true;
                 }
                 if name_text == b"priority" {
                     self.priority = Some(Priority::parse(&text[line.value_at()..line.end()]));
@@ -295,6 +300,7 @@ fn judge<'a>(
             persistent: true,
             expects_continue: facts.expects_continue && !context.ends_stream,
             upgrade: false,
+            has_odd_names: lines.has_odd_names,
             head_bytes: 0,
         },
         protocol,

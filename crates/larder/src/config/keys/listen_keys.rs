@@ -43,6 +43,15 @@ pub const TOP: &[KeyDefinition] = &[
     .by_default(|| literal::networks(&Plan::default().settings.trusted_proxies)),
     key(
         V0_1,
+        "odd_field_names",
+        Switch,
+        "Fields of requests whose names have other characters than letters, digits and dashes between them (X_Token, x.key) go on to origins, \
+         too. They are dropped otherwise, as by nginx: to many a server behind, X_Token is X-Token, and no key, limit or list of larder's knows \
+         that.",
+    )
+    .by_default(|| literal::switch(Plan::default().settings.odd_field_names)),
+    key(
+        V0_1,
         "hsts",
         Text("max-age=SECONDS, with includeSubDomains and preload if need be"),
         "Strict-Transport-Security in every answer over TLS that has none: browsers ask this host by https:// alone from then on.",
