@@ -27,6 +27,7 @@ mod metric_samples;
 #[cfg(test)]
 mod metrics_page;
 mod metrics_text;
+mod note_request;
 pub mod observation;
 mod origin_requests;
 mod purge_body;
@@ -265,6 +266,7 @@ where
             }
             reply.into_answer(body.head_only)
         }
+        Answer::Note(text) => note_request::act(&text, &admin.history).into_answer(false),
         Answer::Reload => reload_request::act(&admin.reloads).await.into_answer(false),
         Answer::Explain { request, head_only } => {
             let proxy = admin.proxy.clone();

@@ -38,6 +38,15 @@ Examples:
   larder demo              serves until Ctrl-C and shows live numbers
   larder demo --once       ends after the measurement";
 
+pub const NOTE_EXAMPLES: &str = "\
+Examples:
+  larder note shop 4.2 is out --config larder.toml
+  larder note 'checkout: the new one for half of all' --admin unix:/run/larder-admin.sock
+
+The dashboard draws it beside reloads, restarts and purges, for a day; GET /history has it as JSON. One line, 120 bytes at most.
+
+Exit codes: 0 written; 1 refused, or nobody answers; 2 wrong flags.";
+
 pub const INIT_EXAMPLES: &str = "\
 Examples:
   larder init                                             asks what is behind, which names it has, and where it listens

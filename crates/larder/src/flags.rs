@@ -11,7 +11,7 @@ use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, Or
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
 use crate::command_examples::{
     BENCH_EXAMPLES, CHECK_EXAMPLES, DEMO_EXAMPLES, EXPLAIN_EXAMPLES, IMPORT_EXAMPLES, INIT_EXAMPLES, LAB_EXAMPLES,
-    RELOAD_EXAMPLES, SCHEMA_EXAMPLES, SERVE_EXAMPLES, SHOW_EXAMPLES, TOP_EXAMPLES,
+    NOTE_EXAMPLES, RELOAD_EXAMPLES, SCHEMA_EXAMPLES, SERVE_EXAMPLES, SHOW_EXAMPLES, TOP_EXAMPLES,
 };
 use crate::config::presets;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
@@ -22,6 +22,7 @@ use crate::limits;
 use crate::live_command::{HIST_EXAMPLES, HistFlags, STAT_EXAMPLES, StatFlags, TOP_COMMAND_EXAMPLES, TopFlags};
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::log_command::{LOG_EXAMPLES, LogFlags};
+use crate::note_command::NoteFlags;
 use crate::own_files;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
 use crate::purge_command::{
@@ -58,6 +59,9 @@ pub enum Command {
     /// Have the running larder read its config again, and say what is new, or why it is refused
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(ReloadFlags),
+    /// Write a line into the history of the running larder, such as the deploy of an application: the dashboard draws it
+    #[command(after_help = NOTE_EXAMPLES)]
+    Note(NoteFlags),
     /// Ask the running larder what it would do with a request: which route and key, what is stored, and why it is no hit
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainUrlFlags),
@@ -538,6 +542,8 @@ mod tests {
         check(&["refresh", "--tag", "a", "--rate", "5", "--no-wait"], Ok(()));
         check(&["reload", "--config", "larder.toml", "--json"], Ok(()));
         check(&["reload", "larder.toml"], Err("unexpected argument"));
+        check(&["note", "shop", "4.2", "--config", "larder.toml"], Ok(()));
+        check(&["note"], Err("TEXT"));
         check(&["refresh"], Err("required"));
         check(&["refresh", "--tag", "a", "--rate", "0"], Err("not in 1..=1000"));
         check(&["warm", "--urls", "-", "--admin", "127.0.0.1:9180"], Ok(()));

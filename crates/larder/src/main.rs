@@ -37,6 +37,7 @@ mod log_command;
 mod log_writer;
 mod machine_check;
 mod name_check;
+mod note_command;
 mod open_files;
 mod origin_check;
 mod own_files;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         flags::Command::Serve(flags) => serve::serve(*flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
+        flags::Command::Note(flags) => note_command::note(&flags),
         flags::Command::Reload(flags) => reload_command::reload(&flags),
         flags::Command::Config { command } => config_command::config(&command),
         flags::Command::Explain(flags) => explain_command::explain(&flags),

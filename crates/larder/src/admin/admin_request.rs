@@ -15,7 +15,7 @@ use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
-use super::{Rights, is_loopback, metrics_text, reload_request, status_json};
+use super::{Rights, is_loopback, metrics_text, note_request, reload_request, status_json};
 
 /// How far reading came.
 pub enum Read {
@@ -60,6 +60,8 @@ pub enum Answer {
     },
     /// The config is to be read again.
     Reload,
+    /// An operator writes something down.
+    Note(String),
     /// What is drawn of the last hour, or day.
     History {
         request: HistoryRequest,
@@ -160,6 +162,12 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match note_request::text_of(request) {
+        Ok(_) if !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(text) => return Answer::Note(text),
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     match HistoryRequest::of(request) {
         Ok(request) => return Answer::History { request, head_only },
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
@@ -178,7 +186,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /reload, /warm and /tags",
+                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /reload, /notes, /warm and /tags",
             );
         }
     };
@@ -306,6 +314,7 @@ impl Answer {
             | Answer::Explain { .. }
             | Answer::History { .. }
             | Answer::Reload
+            | Answer::Note(_)
             | Answer::Events(_) => {
                 unreachable!("it is done before it is answered")
             }

@@ -64,3 +64,16 @@ fn only_who_may_change_things_has_it_reload() {
     assert!(ask("GET /reload", "").starts_with("HTTP/1.1 405"));
     assert_eq!(last(&larder)["taken"].as_u64(), Some(0));
 }
+
+#[test]
+fn a_note_stands_in_the_history() {
+    let larder = PurgingLarder::start("noted", false);
+    assert_eq!(larder.said(&["note", "shop", "4.2: <b>ä"]), "noted: shop 4.2: <b>ä\n");
+    let (status, history) = larder.order("GET /history", "");
+    let noted = history["annotations"].as_array().and_then(|all| all.iter().find(|one| one["kind"] == "note"));
+    assert_eq!((status, noted.and_then(|one| one["text"].as_str())), (200, Some("shop 4.2: <b>ä")), "{history}");
+    let output = larder.command(&["note", "two\nlines"]);
+    assert_eq!(output.status.code(), Some(1));
+    let refused = exchange(larder.admin, "POST /notes?text=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+}

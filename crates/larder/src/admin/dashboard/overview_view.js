@@ -9,7 +9,7 @@ import { Table } from "./table.js";
 const $ = id => document.getElementById(id);
 const CLASSES = [["store", "from the store"], ["fetched", "fetched"], ["passed", "passed"], ["failed", "failed"]];
 const HAPPENED = {
-  restart: "larder was started", reload: "reloaded", purge: "purged", out: "gets no requests any more", back: "gets requests again", order: "an operator's order",
+  restart: "larder was started", reload: "reloaded", purge: "purged", out: "gets no requests any more", back: "gets requests again", order: "an operator's order", note: "an operator's note",
 };
 const WRONG = {
   origin_errors_resolve: "origin names that did not resolve", origin_errors_connect: "origins that could not be connected to",

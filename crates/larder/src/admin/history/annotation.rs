@@ -1,4 +1,4 @@
-//! Annotations in the history: a restart, a reload, purges, an address that is left out or comes back, an operator's order.
+//! Annotations in the history: a restart, a reload, purges, an address that is left out or comes back, an operator's order or note.
 
 use crate::limits::ANNOTATION_BYTES_MAX;
 
@@ -13,16 +13,19 @@ pub enum AnnotationKind {
     Back = 5,
     /// An operator has said so.
     Order = 6,
+    /// An operator has written it: something that larder does not see.
+    Note = 7,
 }
 
 impl AnnotationKind {
-    const ALL: [AnnotationKind; 6] = [
+    const ALL: [AnnotationKind; 7] = [
         AnnotationKind::Restart,
         AnnotationKind::Reload,
         AnnotationKind::Purge,
         AnnotationKind::Out,
         AnnotationKind::Back,
         AnnotationKind::Order,
+        AnnotationKind::Note,
     ];
 
     pub fn of_number(number: u64) -> Option<AnnotationKind> {
@@ -42,6 +45,7 @@ impl AnnotationKind {
             AnnotationKind::Out => "out",
             AnnotationKind::Back => "back",
             AnnotationKind::Order => "order",
+            AnnotationKind::Note => "note",
         }
     }
 }
