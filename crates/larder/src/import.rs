@@ -31,6 +31,7 @@ mod caddy_text;
 mod caddy_walk;
 mod caddy_words;
 mod decided_routes;
+mod exact_networks;
 mod field_values;
 mod haproxy_acls;
 mod haproxy_backends;

@@ -35,6 +35,33 @@ impl Network {
             _ => false,
         }
     }
+
+    /// The same addresses, said by the first of them: `10.0.0.0/8` of `10.0.0.1/8`.
+    pub fn from_its_first(self) -> Network {
+        use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+        let address = match self.address {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
+                Ipv4Addr::from_bits(ip.to_bits() & mask).into()
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
+                Ipv6Addr::from_bits(ip.to_bits() & mask).into()
+            }
+        };
+        Network { address, ..self }
+    }
+}
+
+/// As it is read: a single address without a prefix.
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bits_max = if self.address.is_ipv4() { 32 } else { 128 };
+        match self.prefix_bits == bits_max {
+            true => write!(f, "{}", self.address),
+            false => write!(f, "{}/{}", self.address, self.prefix_bits),
+        }
+    }
 }
 
 impl std::str::FromStr for Network {
@@ -75,6 +102,21 @@ mod tests {
         check("fc00::/7", "fd12::1", true);
         check("::1", "::1", true);
         check("::/0", "192.0.2.1", false);
+    }
+
+    #[test]
+    fn a_network_is_told_by_its_first_address() {
+        for (written, first) in [
+            ("10.0.0.1/8", "10.0.0.0/8"),
+            ("192.0.2.7/32", "192.0.2.7"),
+            ("192.0.2.7/0", "0.0.0.0/0"),
+            ("2001:db8::1/32", "2001:db8::/32"),
+            ("::1/128", "::1"),
+            ("10.0.0.0/8", "10.0.0.0/8"),
+        ] {
+            let network: Network = written.parse().unwrap();
+            assert_eq!(network.from_its_first().to_string(), first, "{written}");
+        }
     }
 
     #[test]

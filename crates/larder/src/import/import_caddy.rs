@@ -19,6 +19,7 @@ use crate::import::caddy_passage::AskedRequests;
 use crate::import::caddy_steps::{self, Step};
 use crate::import::caddy_text::time;
 use crate::import::caddy_walk::Walk;
+use crate::import::exact_networks::make_exact;
 use crate::import::import_findings::{self, Findings, quoted};
 use crate::import::import_flags::ImportFlags;
 use crate::import::imported_toml::{ImportedToml, Route};
@@ -45,10 +46,14 @@ const OF_THE_PROCESS: [&str; 13] = [
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
     let variable = |name: &str| std::env::var(name).ok();
-    let done = caddy_file::read(&flags.file, &variable).and_then(|read| {
+    let done = caddy_file::read(&flags.file, &variable).and_then(|mut read| {
+        let mut exact = Findings::default();
+        make_exact(&mut read.options, &mut exact);
+        make_exact(read.sites.iter_mut().flat_map(|site| &mut site.directives), &mut exact);
         let carried = |asks_fields: bool| {
             let users = UserFiles::beside(flags.output.as_deref());
-            let mut import = Import { file: flags.file.clone(), users, asks_fields, ..Import::default() };
+            let findings = exact.clone();
+            let mut import = Import { file: flags.file.clone(), users, findings, asks_fields, ..Import::default() };
             import.carry(&read);
             let text = import.made.text(&import.origins, &flags.file);
             (import, text)

@@ -12,7 +12,7 @@ use crate::import::shown_directive;
 use crate::import::shown_word;
 
 /// What is said of the import: what is missing now, and what deserves a look.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Findings {
     left: Vec<Remark>,
     notes: Vec<Remark>,
@@ -20,7 +20,7 @@ pub struct Findings {
     speaks_tls: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Remark {
     place: Place,
     what: String,
@@ -41,6 +41,11 @@ impl Findings {
     #[cfg(test)]
     pub fn left_count(&self) -> usize {
         self.left.len()
+    }
+
+    #[cfg(test)]
+    pub fn notes_count(&self) -> usize {
+        self.notes.len()
     }
 
     pub fn note(&mut self, directive: &Directive, why: &'static str) {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::import::exact_networks::make_exact;
 use crate::import::haproxy_acls::TestWorld;
 use crate::import::haproxy_backends;
 use crate::import::haproxy_binds::BoundAddresses;
@@ -25,8 +26,10 @@ use crate::import::imported_toml::STORED_BY_WORD_ALONE;
 use crate::import::nginx_conf::Directive;
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
-    let done = haproxy_conf::read(&flags.file).and_then(|sections| {
-        let mut import = HaproxyImport::of(sections, &flags.file);
+    let done = haproxy_conf::read(&flags.file).and_then(|mut sections| {
+        let mut findings = Findings::default();
+        make_exact(sections.iter_mut().flat_map(|section| &mut section.lines), &mut findings);
+        let mut import = HaproxyImport { findings, ..HaproxyImport::of(sections, &flags.file) };
         import.carry()?;
         import.users_files(flags.output.as_deref())?;
         let text = import.text(&flags.file);

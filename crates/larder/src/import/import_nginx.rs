@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::import::exact_networks::make_exact;
 use crate::import::import_findings::{self, Findings};
 use crate::import::import_flags::ImportFlags;
 use crate::import::imported_toml::{ImportedToml, Route, own_routes};
@@ -65,10 +66,11 @@ const OF_VARIABLES: [&str; 3] = ["geo", "split_clients", "map_hash_bucket_size"]
 const PACKAGED: [&str; 5] = ["mime.types", "fastcgi_params", "fastcgi.conf", "proxy_params", "fastcgi-php.conf"];
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
-    let done = nginx_conf::read(&flags.file).map(|conf| {
+    let done = nginx_conf::read(&flags.file).map(|mut conf| {
         let prefix = flags.prefix.clone().unwrap_or_else(|| usual_prefix(&flags.file));
         let prefix = std::path::absolute(&prefix).unwrap_or(prefix);
         let mut import = Import { folder: folder_of(&flags.file), prefix, ..Import::default() };
+        make_exact(&mut conf.directives, &mut import.findings);
         let has_types = !conf.absent.iter().any(|include| include.argument(0).ends_with("mime.types"));
         import.carry(
             &conf.directives,

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use cache::DiskFile;
 
+use crate::import::exact_networks::make_exact;
 use crate::import::import_findings::{self, Findings, quoted};
 use crate::import::import_flags::ImportFlags;
 use crate::import::nginx_conf::Directive;
@@ -57,10 +58,11 @@ fn is_of_sites(port: &Directive) -> bool {
 }
 
 pub fn import(flags: &ImportFlags) -> ExitCode {
-    let done = squid_conf::read(&flags.file).map(|directives| {
+    let done = squid_conf::read(&flags.file).map(|mut directives| {
         let folder = flags.file.parent().unwrap_or(Path::new(""));
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let mut import = Import { folder, ..Import::default() };
+        make_exact(&mut directives, &mut import.findings);
         import.carry(&directives);
         let text = import.text(&flags.file);
         (import.findings, text)
