@@ -153,6 +153,12 @@ impl Behind {
         if written.contains("://") || written.starts_with("unix:") {
             return parse_origin(written).map(Behind::Origin);
         }
+        if written.len() == 1 && written.bytes().all(|byte| byte.is_ascii_digit()) {
+            // Who answers the number of the question, or chooses the first of what it names.
+            return Err(format!(
+                "an address is wanted, or a folder, and no choice; of port {written} write 127.0.0.1:{written}"
+            ));
+        }
         if let Ok(port) = written.parse::<u16>() {
             return parse_origin(&format!("http://127.0.0.1:{port}")).map(Behind::Origin);
         }
@@ -162,6 +168,10 @@ impl Behind {
         }
         if written.starts_with(['/', '.', '~']) {
             return Err(format!("{written} is no directory"));
+        }
+        // A folder that is not there, or a word that answers another question.
+        if !written.contains(['.', ':', ' ']) && written != "localhost" {
+            return Err(format!("no folder here is called {written}; of a host write http://{written}"));
         }
         parse_origin(&format!("http://{written}")).map(Behind::Origin)
     }
@@ -231,6 +241,13 @@ mod tests {
         assert_eq!(Behind::parse("/"), Ok(Behind::Root("/".into())));
         assert_eq!(Behind::parse("/nowhere/at/all"), Err("/nowhere/at/all is no directory".to_owned()));
         assert!(Behind::parse("ftp://a").unwrap_err().contains("no scheme larder speaks"));
+        assert!(Behind::parse("1").unwrap_err().contains("of port 1 write 127.0.0.1:1"));
+        assert_eq!(Behind::parse("127.0.0.1:1"), origin("http://127.0.0.1:1"));
+        assert!(Behind::parse("yes").unwrap_err().contains("of a host write http://yes"));
+        assert_eq!(
+            (Behind::parse("http://app"), Behind::parse("localhost")),
+            (origin("http://app"), origin("http://localhost"))
+        );
         assert!(Behind::parse("").is_err() && Behind::parse("a b").is_err());
     }
 
