@@ -131,7 +131,7 @@ impl CheckedConfig {
         };
         let warnings = plan.warnings().into_iter().map(|warning| format!("warning: {warning}\n"));
         let program = self.program.iter().map(|(_, program)| program.show(colour));
-        let notes = unanswered_roots(plan).into_iter().map(|note| format!("note: {note}\n"));
+        let notes = notes(plan).into_iter().map(|note| format!("note: {note}\n"));
         warnings.chain(program).chain(self.machine.iter().map(MachineFinding::show)).chain(notes).collect()
     }
 
@@ -146,7 +146,7 @@ impl CheckedConfig {
         };
         let mut row = json!({
             "file": file, "ok": true, "summary": summary(plan), "errors": [], "warnings": plan.warnings(),
-            "machine": self.machine, "notes": unanswered_roots(plan),
+            "machine": self.machine, "notes": notes(plan),
         });
         if let Some((file, program)) = &self.program {
             row["ok"] = program.is_good().into();
@@ -154,6 +154,25 @@ impl CheckedConfig {
         }
         row
     }
+}
+
+/// A name that looks like a site's, where nginx would have it. Of a site with routes by host it is the name of none or one of them.
+fn named_like_a_site(plan: &Plan) -> Option<String> {
+    let name = plan.settings.server_name.as_str();
+    let mut hosts = plan.settings.routes.iter().filter_map(|route| route.host.as_deref());
+    let is_a_host = hosts.clone().any(|host| host.eq_ignore_ascii_case(name));
+    // A name of one label is one of a machine. With hosts of its own the file shows that somebody knows the word for them.
+    let has_dots = name.contains('.') && name.parse::<std::net::IpAddr>().is_err();
+    (is_a_host || has_dots && hosts.next().is_none()).then(|| {
+        format!(
+            "server_name = \"{name}\" is what larder calls itself in Via and Cache-Status, and chooses no requests; host = [\"{name}\"] in [[route]] does"
+        )
+    })
+}
+
+/// What is good, and may be meant otherwise.
+fn notes(plan: &Plan) -> Vec<String> {
+    named_like_a_site(plan).into_iter().chain(unanswered_roots(plan)).collect()
 }
 
 /// Hosts that have routes, and none for what no other one is for.
@@ -232,6 +251,22 @@ mod tests {
         check("[[route]]\nhost = [\"a.test\", \"*.b.test\"]\npath = \"/x\"\n", &["/ of *.b.test:", "/ of a.test:"]);
         check("[[route]]\nhost = \"a.test\"\npath = \"/x\"\n[[route]]\n", &[]);
         check("[[route]]\npath_pattern = '^/'\n", &[]);
+    }
+
+    #[test]
+    fn a_name_like_a_sites_is_noted() {
+        const SITE: &str = "[origin.a]\nurls = \"http://a\"\n";
+        for (top, routes, is_noted) in [
+            ("server_name = \"www.a.test\"", "", true),
+            ("server_name = \"www.a.test\"", "[[route]]\npath = \"/\"\n", true),
+            ("server_name = \"a.test\"", "[[route]]\nhost = \"A.test\"\n", true),
+            ("server_name = \"edge.a.test\"", "[[route]]\nhost = \"a.test\"\n", false),
+            ("server_name = \"edge-1\"", "", false),
+            ("", "", false),
+        ] {
+            let plan = config::read(&format!("{top}\n{SITE}{routes}")).unwrap();
+            assert_eq!(named_like_a_site(&plan).is_some(), is_noted, "{top} {routes}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod limits_section;
 mod listen_tls;
 pub mod literal;
 mod login_loops;
+mod meant_words;
 mod memcached_route;
 mod memcached_tls;
 mod nearest;
@@ -30,6 +31,7 @@ mod origin_tls;
 mod origins_by_name;
 mod paths_beside;
 pub mod presets;
+mod quoting;
 mod reference_page;
 mod route_access;
 mod route_answers;
@@ -40,6 +42,7 @@ mod route_pace;
 mod route_service;
 mod route_words;
 mod routes;
+mod said_twice;
 mod sample;
 mod schema;
 mod section;
@@ -54,8 +57,10 @@ mod unknown_users;
 mod values;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use complaint::Complaint;
 pub use complaint::FaultyFile;
@@ -68,11 +73,13 @@ pub use sample::text as sample;
 pub use schema::schema;
 use section::{Complaints, Section, count, parsed, text};
 pub use show::Shown;
+pub use static_root::is_index_name;
 
 use crate::bounded_file;
 use crate::hsts::{HSTS_FORM, parse_hsts};
 use crate::limits;
 use crate::plan::{AdminPlan, Plan};
+use crate::quantities;
 
 /// Why there is no plan.
 #[derive(Debug)]
@@ -164,8 +171,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
         plan.settings.trusted_proxies = networks;
     }
     plan.settings.odd_field_names = top.read("odd_field_names", section::switch).unwrap_or(false);
-    plan.settings.hsts =
-        top.read("hsts", |node| parsed(node, "value of Strict-Transport-Security", HSTS_FORM, parse_hsts));
+    plan.settings.hsts = top.read("hsts", hsts);
     plan.workers = top.read("workers", workers);
     plan.core_dumps = top.read("core_dumps", section::switch).unwrap_or(false);
 
@@ -247,6 +253,23 @@ fn server_name(node: section::Node<'_>) -> Result<String, Complaint> {
             "it is larder's own name in Via and Cache-Status; the names of a site are host = [\"NAME\"] of its [[route]]",
         )
     })
+}
+
+fn hsts(node: section::Node<'_>) -> Result<Arc<str>, Complaint> {
+    let value = parsed(node, "value of Strict-Transport-Security", HSTS_FORM, parse_hsts);
+    value.map_err(|complaint| match node.get_ref() {
+        DeValue::Boolean(false) => complaint.suggest("leave it out: no such field is sent then"),
+        DeValue::Integer(seconds) => complaint.suggest(format!("write hsts = \"max-age={}\"", seconds.as_str())),
+        DeValue::String(time) => match quantities::parse_duration(time).ok().or_else(|| meant_time(time)) {
+            Some(time) => complaint.suggest(format!("write hsts = \"max-age={}\"", time.as_secs())),
+            None => complaint,
+        },
+        _ => complaint.suggest("write hsts = \"max-age=31536000\": a year, for which browsers ask by https:// alone"),
+    })
+}
+
+fn meant_time(written: &str) -> Option<Duration> {
+    quantities::parse_duration(&quantities::meant_duration(written)?).ok()
 }
 
 fn workers(node: section::Node<'_>) -> Result<usize, Complaint> {

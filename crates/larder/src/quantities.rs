@@ -42,6 +42,14 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 
 /// A duration; zero may go without a unit.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    read_duration(text).map_err(|why| match meant_duration(text) {
+        Some(meant) => format!("{why}: write {meant}"),
+        None => why,
+    })
+}
+
+/// The same, without what to write: that is for [`meant_duration`] to say.
+pub fn read_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
     if unit.is_empty() && number == "0" {
         return Ok(Duration::ZERO);
@@ -54,6 +62,38 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         lookup(DURATION_UNITS, unit).ok_or_else(|| format!("`{unit}` is no unit of time; take ms, s, m, h, d or w"))?;
     let millis = number.checked_mul(factor).filter(|&ms| ms <= DURATION_MS_MAX);
     millis.map(Duration::from_millis).ok_or_else(|| format!("`{text}` is longer than a hundred years"))
+}
+
+/// Units as other programs and people write them, a month of 30 days and a year of 365.
+const MEANT_UNITS: &[(&[&str], u64)] = &[
+    (&["ms", "msec", "msecs", "millisecond", "milliseconds"], 1),
+    (&["s", "sec", "secs", "second", "seconds"], 1_000),
+    (&["m", "min", "mins", "minute", "minutes"], 60_000),
+    (&["h", "hr", "hrs", "hour", "hours"], 3_600_000),
+    (&["d", "day", "days"], 86_400_000),
+    (&["w", "wk", "week", "weeks"], 604_800_000),
+    (&["mo", "month", "months"], 30 * 86_400_000),
+    (&["y", "yr", "year", "years"], 365 * 86_400_000),
+];
+
+/// As it is written here what somebody has written otherwise: `5m` of `5min`, `90m` of `1h30m` and of `1.5h`, `365d` of `1y`.
+pub fn meant_duration(text: &str) -> Option<String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let mut rest = lower.as_str();
+    let mut all = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (_, factor) = MEANT_UNITS.iter().find(|(words, _)| words.contains(&&rest[..letters]))?;
+        all += number * *factor as f64;
+        rest = rest[letters..].trim_start_matches([' ', ',']);
+    }
+    let ms = (all <= DURATION_MS_MAX as f64 && all.fract() == 0.0).then_some(all as u64).filter(|ms| *ms > 0)?;
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+    let (unit, factor) = units.into_iter().find(|(_, factor)| ms.is_multiple_of(*factor))?;
+    Some(format!("{}{unit}", ms / factor))
 }
 
 const DURATION_MS_MAX: u64 = 100 * 366 * 86_400_000;
@@ -157,9 +197,34 @@ mod tests {
         check_duration("1d", Ok(86_400_000));
         check_duration("0", Ok(0));
         check_duration("10", Err("`10s`"));
-        check_duration("10 min", Err("`min` is no unit"));
+        check_duration("10 min", Err("`min` is no unit of time; take ms, s, m, h, d or w: write 10m"));
         check_duration("s", Err("whole number with a unit"));
         check_duration("99999w", Err("hundred years"));
+    }
+
+    #[test]
+    fn durations_of_other_programs_are_known() {
+        for (text, meant) in [
+            ("5min", Some("5m")),
+            ("5 Minutes", Some("5m")),
+            ("1y", Some("365d")),
+            ("2 months", Some("60d")),
+            ("1h30m", Some("90m")),
+            ("1d 12h", Some("36h")),
+            ("1.5h", Some("90m")),
+            ("0.25s", Some("250ms")),
+            ("90sec", Some("90s")),
+            ("500us", None),
+            ("soon", None),
+            ("10", None),
+            ("", None),
+            ("1..5h", None),
+        ] {
+            assert_eq!(meant_duration(text).as_deref(), meant, "{text}");
+            if let Some(meant) = meant {
+                assert!(read_duration(meant).is_ok(), "{meant}");
+            }
+        }
     }
 
     #[test]

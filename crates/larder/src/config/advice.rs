@@ -4,68 +4,73 @@ use super::definition::SectionDefinition;
 use super::foreign_words;
 use super::keys::{self, SECTIONS};
 use super::literal;
-use super::section::Written;
+use super::meant_words;
+use super::section::{Advice, UnknownKey, Written};
 
 /// Names and passwords stand in a file of their own.
 const BASIC_AUTH: &str = "write basic_auth = \"FILE\"; htpasswd -B -c FILE NAME makes it";
 
-/// Words that people know for something that larder has under another name, or in several places: the key and the place that are meant most.
-const MEANT: &[(&str, &str)] = &[
-    (
-        "grace",
-        "write stale_while_revalidate = \"1m\" in [[route]], or for all routes in [policy]; stale_if_error = \"1d\" there is for when the origin fails",
-    ),
-    (
-        "max_body",
-        "write request_body_max = \"10MiB\" in [[route]], or for all routes in [policy]; how large a body may be that is stored, object_bytes_max = \"256MiB\" in [limits]",
-    ),
-    (
-        "connect_timeout",
-        "write timeouts = { connect = \"5s\" } in [origin.NAME] or [[route]], or for all origins connect_timeout = \"5s\" in [limits]",
-    ),
-    (
-        "max_connections",
-        "write max_connections = 100 in [origin.NAME]; how many clients may have, connections_max = 10000 in [limits]",
-    ),
-];
-
-/// The same of what stands above all sections, or is a section of its own.
-const MEANT_AT_TOP: &[(&str, &str)] = &[
-    (
-        "cache",
-        "how long pages live: ttl = \"5m\" in [[route]], or for all routes in [policy]; how much is stored: [memory] with size = \"1GiB\", and [[disk]]; \
-         cache = false in [[route]] stores nothing",
-    ),
-    ("cookies", "write cookies = { keep = [], bypass = [\"sessionid\"] } in [[route]], or for all routes in [policy]"),
-];
-
 /// Sections that are listed, at most.
 const PLACES_MAX: usize = 3;
 
-/// For `key` in the section of this path. `None`: nobody knows the word.
-pub fn for_key(path: &str, key: &str) -> Option<String> {
-    // What is one word here and another one where it came from is another one.
-    if key == "server_name" {
-        return foreign_words::as_statement(key).map(|advice| advice.write.to_owned());
+/// What to write in place of a key. `None`: nobody knows the word, or it is another spelling of a key that its section has.
+pub fn for_key(unknown: UnknownKey<'_>) -> Option<Advice> {
+    let UnknownKey { path, key, spelling_of, .. } = unknown;
+    if let Some((write, of)) = meant_words::within(path, key) {
+        return Some(Advice { write: write.to_owned(), of });
     }
-    let at_top = || MEANT_AT_TOP.iter().find(|(known, _)| path.is_empty() && *known == key);
-    if let Some(advice) = within_a_table(path, key) {
-        return Some(advice);
+    if spelling_of.is_some() {
+        return None;
     }
-    if let Some(write) = meant(key).or_else(|| at_top().map(|(_, write)| *write)) {
-        return Some(write.to_owned());
-    }
-    let elsewhere = || places(path, key).map(|places| format!("`{key}` belongs in {places}"));
     let foreign = || {
         let advice = foreign_words::as_key(key)?;
         Some(format!("that is a word of {}: {}", advice.program, advice.write))
     };
-    section(key).or_else(elsewhere).or_else(foreign)
+    let elsewhere = || places(path, key).map(|places| format!("`{key}` belongs in {places}"));
+    let write = within_a_table(path, key)
+        .or_else(|| name_of_a_site(path, key))
+        .or_else(|| of_the_top(unknown))
+        .or_else(|| inner_section(path, key))
+        .or_else(|| section(key))
+        .or_else(elsewhere)
+        .or_else(foreign);
+    write.map(|write| Advice { write, of: None })
 }
 
-/// What is meant by a word, wherever it stands.
-pub fn meant(key: &str) -> Option<&'static str> {
-    MEANT.iter().find(|(known, _)| *known == key).map(|(_, write)| *write)
+/// What is one word here and another one where it came from is another one.
+fn name_of_a_site(path: &str, key: &str) -> Option<String> {
+    let is_it = key == "server_name" && ["route", "listen", "policy"].contains(&path);
+    is_it.then(|| foreign_words::as_statement(key).map(|advice| advice.write.to_owned()))?
+}
+
+/// A key of none of the sections, which TOML takes for one of the section that stands above it.
+fn of_the_top(unknown: UnknownKey<'_>) -> Option<String> {
+    let UnknownKey { path, label, key, .. } = unknown;
+    let is_of_top = !path.is_empty() && keys::at("").is_some_and(|top| top.key(key).is_some());
+    is_of_top.then(|| {
+        format!("`{key}` belongs above all sections: write it before the first line with a [, or it is a key of the section above it, here {label}")
+    })
+}
+
+/// A section that lies in another one, written as one of its own.
+fn inner_section(path: &str, key: &str) -> Option<String> {
+    let ways = SECTIONS.iter().filter_map(|section| {
+        let (parent, last) = section.path.rsplit_once('.')?;
+        (path.is_empty() && last == key).then(|| match parent {
+            "route" => of_routes(key),
+            "listen" => format!("{} below its [[listen]]", section.header()),
+            _ => section.header(),
+        })
+    });
+    let ways: Vec<String> = ways.collect();
+    (!ways.is_empty()).then(|| format!("it is no section of its own: write {}", ways.join(", or ")))
+}
+
+/// A table of a route's, on one line.
+fn of_routes(key: &str) -> String {
+    let example = keys::at("route").and_then(|route| route.key(key)).map(|key| key.shown()).unwrap_or_default();
+    let for_all = if keys::is_word_of_routes(key) { ", or for all routes in [policy]" } else { "" };
+    format!("{key} = {example} in [[route]]{for_all}")
 }
 
 /// What to write in place of a value that is no table: the table that was meant, the example of its key, or a section with what it cannot do
@@ -194,8 +199,5 @@ fn places(path: &str, key: &str) -> Option<String> {
 }
 
 fn header(section: &SectionDefinition) -> String {
-    match section.path {
-        "" => "the top level, above all sections".to_owned(),
-        _ => section.header(),
-    }
+    section.header()
 }

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 
-use proxy::settings::{Destination, ForwardSettings, ParentLogin, ParentSettings};
+use proxy::settings::{Destination, ForwardSettings, ParentLogin, ParentSettings, Whither};
 
 use super::choices::PARENT_BALANCES;
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, count, network, parsed, path, switch, whole};
+use super::section::{Node, Section, check_network, choice, count, network, parsed, path, switch, whole};
 use crate::addresses::parse_origin;
 use crate::bounded_file;
 use crate::limits::LOGIN_FILE_BYTES_MAX;
@@ -103,7 +103,15 @@ fn realm(written: &str) -> Option<String> {
 fn destination(node: Node<'_>) -> Result<Destination, Complaint> {
     let form =
         "a name, .DOMAIN, a network or :PORT, such as example.org, .example.org, 10.0.0.0/8:8080, [fc00::/7]:443";
-    parsed(node, "destination", form, |written| written.parse().ok())
+    let destination: Destination = parsed(node, "destination", form, |written| written.parse().ok())?;
+    if let Whither::Network(network) = destination.whither {
+        check_network(node, network, &|network| match destination.port {
+            Some(port) if network.address.is_ipv6() => format!("[{network}]:{port}"),
+            Some(port) => format!("{network}:{port}"),
+            None => network.to_string(),
+        })?;
+    }
+    Ok(destination)
 }
 
 /// A port, or a text such as "1025-65535".

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use acme::NameSet;
 use proxy::settings::{ListenMode, ListenerTls};
+use tls::CertificateFault;
 
 use super::acme_section;
 use super::choices::{CLIENT_CERTIFICATES, TLS_VERSIONS};
 use super::complaint::Complaint;
-use super::section::{Section, choice, file, path, switch, text};
+use super::section::{Node, Section, choice, file, path, switch, text};
 use crate::acme_plan::AcmeSettings;
 use crate::tls_files::{CertificateFiles, TlsFiles};
 
@@ -27,7 +28,7 @@ pub fn read(
         section.complaints().add(complaint.suggest("leave tls out, or mode = \"redirect\""));
     }
     let complaints = section.complaints();
-    let file = |node| file(node, complaints);
+    let file = |node: Node<'_>| file(node, complaints);
     let certificates = section.read_list("cert", file).unwrap_or_default();
     let keys = section.read_list("key", file).unwrap_or_else(|| certificates.clone());
     // One for each, or "" for a certificate that has none.
@@ -91,7 +92,7 @@ pub fn read(
         seen: Vec::new(),
     };
     let files = files.seen_now();
-    let span = section.span();
+    let (span, has_key) = (section.span(), section.get("key").is_some() || is_ordered);
     section.end();
     if files.certificates.is_empty() && files.ordered.is_empty() {
         return None;
@@ -99,7 +100,13 @@ pub fn read(
     match files.load() {
         Ok(tls) => Some((files, ListenerTls::new(tls), sets)),
         Err(fault) => {
-            complaints.add(Complaint::new(span, fault.to_string(), "no TLS can be spoken with this"));
+            let complaint = Complaint::new(span, fault.to_string(), "no TLS can be spoken with this");
+            let misses_key = !has_key && fault.to_string().contains(&CertificateFault::NoKey.to_string());
+            complaints.add(match misses_key {
+                true => complaint
+                    .suggest("add key = \"FILE\": without it the key is looked for in the file of the certificate"),
+                false => complaint,
+            });
             None
         }
     }

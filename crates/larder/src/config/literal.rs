@@ -59,13 +59,7 @@ pub fn list(items: impl IntoIterator<Item = String>) -> String {
 }
 
 pub fn networks(networks: &[Network]) -> String {
-    list(networks.iter().map(|network| {
-        let bits_max = if network.address.is_ipv4() { 32 } else { 128 };
-        match network.prefix_bits == bits_max {
-            true => text(&network.address.to_string()),
-            false => text(&format!("{}/{}", network.address, network.prefix_bits)),
-        }
-    }))
+    list(networks.iter().map(|network| text(&network.to_string())))
 }
 
 /// The word for one of a few values.

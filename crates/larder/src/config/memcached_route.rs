@@ -11,9 +11,9 @@ use proxy::settings::{
 };
 use toml::de::DeValue;
 
-use super::advice;
 use super::choices::{BINARY_KEYS, LONG_KEYS, MEMCACHED_HASHES, MEMCACHED_MODES};
 use super::complaint::Complaint;
+use super::meant_words;
 use super::memcached_tls;
 use super::nearest::nearest;
 use super::section::{Node, Section, choice, count, duration, parsed, size, switch, text};
@@ -68,7 +68,7 @@ pub fn read(section: &mut Section<'_>) -> Option<MemcachedSettings> {
             if let Some(node) = section.get(key) {
                 let what = format!("`{key}` is for routes to memcached");
                 let complaint = Complaint::new(node.span(), what, "no memcached here");
-                let complaint = match advice::meant(key) {
+                let complaint = match meant_words::anywhere(key) {
                     Some(write) => complaint.suggest(write),
                     None => complaint,
                 };

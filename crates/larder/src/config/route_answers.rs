@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use super::complaint::Complaint;
 use super::route_fields;
-use super::section::{Node, Section, as_switch, duration, is_text, network, parsed, text, whole};
+use super::section::{Node, Section, as_switch, is_text, network, parsed, seconds, text, whole};
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MOVED: u16 = 301;
@@ -108,7 +108,7 @@ fn maintenance(section: &mut Section<'_>) -> Option<OwnAnswer> {
     let answer = OwnAnswer {
         kind: table.read("type", kind).unwrap_or(usual.kind),
         body: table.read("body", body).or(usual.body),
-        retry_after: table.read("retry_after", duration).map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX)),
+        retry_after: table.read("retry_after", seconds).map(|time| u32::try_from(time).unwrap_or(u32::MAX)),
         but_for: table.read_list("allow", network).unwrap_or_default(),
         ..usual
     };

@@ -1,11 +1,13 @@
 //! Which fields a route takes out of requests and answers, or puts into them: `request_headers`, `response_headers`, `cors`,
 //! `security_headers`, `request_id`.
 
+use std::time::Duration;
+
 use proxy::settings::{AnswerFields, CrossOrigin, FieldEdits, FieldLine, FieldTemplate, NamePattern, VARIABLES};
 
 use super::complaint::Complaint;
 use super::nearest::nearest;
-use super::section::{Node, Section, as_switch, duration, is_text, parsed, switch, text};
+use super::section::{Node, Section, as_switch, is_text, parsed, seconds, switch, text};
 
 /// What frames a message or belongs to one connection is larder's to write; conditions and ranges say what is asked for.
 const NOT_OF_REQUESTS: [&str; 17] = [
@@ -369,7 +371,7 @@ pub fn cross_origin(section: &mut Section<'_>) -> Option<Option<CrossOrigin>> {
         request_fields: list(&mut table, "headers").unwrap_or(usual.request_fields),
         exposed_fields: list(&mut table, "expose").unwrap_or(usual.exposed_fields),
         credentials: table.read("credentials", switch).unwrap_or(false),
-        max_age: table.read("max_age", duration),
+        max_age: table.read("max_age", seconds).map(Duration::from_secs),
     };
     if let (true, None, Some(node)) = (cors.credentials, &cors.origins, table.get("credentials")) {
         let what = "credentials for every site would let any site act for its visitors";

@@ -6,8 +6,9 @@ use proxy::settings::{FieldCondition, PathPattern, RouteSettings};
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
+use super::literal;
 use super::route_fields::is_name;
-use super::section::{Node, Section, as_switch, parsed, text};
+use super::section::{Node, Section, as_switch, parsed, pattern, text};
 
 /// What is asked of a request.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +23,7 @@ pub struct Conditions {
 pub fn read(section: &mut Section<'_>) -> Conditions {
     let paths = section.read_list("path", path);
     let patterns = section.read_list("path_pattern", |node| {
-        let pattern = PathPattern::new(text(node)?);
+        let pattern = PathPattern::new(pattern(node)?);
         pattern.map(Arc::new).map_err(|why| Complaint::new(node.span(), why, "a PCRE2 pattern was expected"))
     });
     if let (Some(_), Some(node)) = (&patterns, section.get("path")) {
@@ -52,6 +53,10 @@ fn is_method(written: &str) -> bool {
 }
 
 fn path(node: Node<'_>) -> Result<String, Complaint> {
+    if let Some(write) = nginx_location(text(node)?) {
+        let complaint = Complaint::new(node.span(), format!("`{}` is no path", text(node)?), "no patterns here");
+        return Err(complaint.suggest(write));
+    }
     if let Some((before, _)) = text(node)?.split_once('*') {
         let what = "a path stands for all that lies beneath it, and a * in it for nothing";
         let beneath = before.trim_end_matches('/');
@@ -65,6 +70,21 @@ fn path(node: Node<'_>) -> Result<String, Complaint> {
         is_path(written).then(|| written.to_owned())
     });
     path.map_err(|complaint| with_slash(node, complaint))
+}
+
+/// What a location of nginx becomes, by the sign before it; a regex may come without its sign.
+fn nginx_location(written: &str) -> Option<String> {
+    let (sign, rest) = written.split_once(' ').unwrap_or(("", written));
+    let rest = rest.trim_start();
+    let instead = |pattern: &str| Some(format!("write path_pattern = {} in place of path", literal::text(pattern)));
+    match sign {
+        "~" => instead(rest),
+        "~*" => instead(&format!("(?i){rest}")),
+        "^~" => Some(format!("write path = {}: the longest path counts by itself", literal::text(rest))),
+        "=" => instead(&format!("^{}$", rest.replace('.', "[.]"))),
+        "" if rest.starts_with(['^', '~']) => instead(rest.trim_start_matches(['~', '*'])),
+        _ => None,
+    }
 }
 
 fn is_path(written: &str) -> bool {

@@ -1,8 +1,6 @@
 //! The words of a `[[route]]` beside who answers it. `[policy]` has the same ones for all routes, and presets are made of them: what a route
 //! says stands in place of what is said for all, but for fields, which come together.
 
-use std::time::Duration;
-
 use proxy::settings::{
     AuthRequest, Bandwidth, CookieRules, CrossOrigin, GrantedLifetime, Login, MirrorSettings, NamePattern, Network,
     OriginSettings, OwnAnswer, QueryRules, RouteAccess, RouteRules, RouteTimeouts, Selector, TargetRewrite, WordSource,
@@ -11,6 +9,7 @@ use proxy::settings::{
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
+use super::literal;
 use super::route_access::{self, RateWords};
 use super::route_answers;
 use super::route_fields::{self, AnswerFieldWords, FieldWords};
@@ -19,7 +18,7 @@ use super::route_mirror;
 use super::route_pace::{self, ConnectionWords};
 use super::route_service;
 use super::section::{
-    Node, Section, as_switch, choice, duration, is_text, network, parsed, size, switch, text, wrong_type,
+    Node, Section, as_switch, choice, is_text, network, parsed, seconds, size, switch, text, wrong_type,
 };
 use super::timeout_words;
 
@@ -44,8 +43,8 @@ pub struct RouteWords {
     cookies: Option<CookieRules>,
     request_fields: FieldWords,
     lifetimes: Option<Vec<GrantedLifetime>>,
-    stale_while_revalidate: Option<Duration>,
-    stale_if_error: Option<Duration>,
+    stale_while_revalidate_s: Option<u64>,
+    stale_if_error_s: Option<u64>,
     cache: Option<Cache>,
     ignored: Option<Ignored>,
     selected_by: Option<Vec<Selector>>,
@@ -108,8 +107,8 @@ pub fn read(section: &mut Section<'_>, origins: &[OriginSettings]) -> RouteWords
         cookies: cookies(section),
         request_fields: route_fields::of_requests(section, &request_id),
         lifetimes: lifetimes(section),
-        stale_while_revalidate: section.read("stale_while_revalidate", duration),
-        stale_if_error: section.read("stale_if_error", duration),
+        stale_while_revalidate_s: section.read("stale_while_revalidate", seconds),
+        stale_if_error_s: section.read("stale_if_error", seconds),
         cache: section.read("cache", cache),
         ignored: ignored(section),
         selected_by: section.read_list("vary_by", selector),
@@ -208,9 +207,8 @@ impl RouteWords {
         if let Some(lifetimes) = &self.lifetimes {
             grant.lifetimes = lifetimes.clone().into();
         }
-        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
-        grant.stale_while_revalidate_s = seconds(self.stale_while_revalidate).or(grant.stale_while_revalidate_s);
-        grant.stale_if_error_s = seconds(self.stale_if_error).or(grant.stale_if_error_s);
+        grant.stale_while_revalidate_s = self.stale_while_revalidate_s.or(grant.stale_while_revalidate_s);
+        grant.stale_if_error_s = self.stale_if_error_s.or(grant.stale_if_error_s);
         match self.cache {
             Some(Cache::Off) => caching.is_off = true,
             Some(Cache::Origin) => {
@@ -236,7 +234,7 @@ impl RouteWords {
 fn lifetimes(section: &mut Section<'_>) -> Option<Vec<GrantedLifetime>> {
     let node = section.get("ttl")?;
     if !matches!(node.get_ref(), DeValue::Table(_)) {
-        let seconds = section.read("ttl", duration)?.as_secs();
+        let seconds = section.read("ttl", seconds)?;
         return Some(vec![GrantedLifetime { statuses: None, seconds }]);
     }
     let table = section.section("ttl")?;
@@ -251,8 +249,8 @@ fn lifetimes(section: &mut Section<'_>) -> Option<Vec<GrantedLifetime>> {
                 continue;
             }
         };
-        match duration(node) {
-            Ok(time) => lifetimes.push(GrantedLifetime { statuses, seconds: time.as_secs() }),
+        match seconds(node) {
+            Ok(seconds) => lifetimes.push(GrantedLifetime { statuses, seconds }),
             Err(complaint) => table.complaints().add(complaint),
         }
     }
@@ -370,6 +368,18 @@ fn cookies(section: &mut Section<'_>) -> Option<CookieRules> {
     Some(rules)
 }
 
+/// `^/a/(.*)$ /b/$1 last`, as nginx has it: a regex, what the path becomes, and a flag.
+fn nginx_rewrite(written: &str) -> Option<String> {
+    let mut words = written.split_whitespace();
+    let (regex, to, flag) = (words.next()?, words.next()?, words.next());
+    let (pattern, to) = (literal::text(regex), literal::text(to));
+    Some(match flag {
+        Some("permanent") => format!("write path_pattern = {pattern} and redirect = {to}"),
+        Some("redirect") => format!("write path_pattern = {pattern} and redirect = {{ to = {to}, status = 302 }}"),
+        _ => format!("write path_pattern = {pattern} and rewrite = {to}, in a [[route]] of its own"),
+    })
+}
+
 /// `strip_prefix` and `rewrite`.
 fn target(section: &mut Section<'_>) -> Option<TargetRewrite> {
     let prefix = section.read("strip_prefix", |node| {
@@ -382,7 +392,13 @@ fn target(section: &mut Section<'_>) -> Option<TargetRewrite> {
         let written = text(node)?;
         match written.starts_with('/') || written.starts_with('$') {
             true => route_fields::template(node),
-            false => Err(Complaint::new(node.span(), format!("`{written}` is no path"), "begins with a slash")),
+            false => {
+                let complaint = Complaint::new(node.span(), format!("`{written}` is no path"), "begins with a slash");
+                Err(match nginx_rewrite(written) {
+                    Some(write) => complaint.suggest(write),
+                    None => with_slash(node, complaint),
+                })
+            }
         }
     });
     if let (true, true, Some(node)) = (prefix.is_some(), rewrite.is_some(), section.get("strip_prefix")) {

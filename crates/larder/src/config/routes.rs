@@ -21,7 +21,7 @@ use super::route_access;
 use super::route_match;
 use super::route_mirror;
 use super::route_words::{self, ForAll, RouteWords};
-use super::section::{Complaints, Section, as_switch, network, parsed, switch, text};
+use super::section::{Complaints, Section, as_switch, network, parsed, pattern, switch, text};
 use super::static_root::{file_path, root};
 use crate::plan::everything;
 
@@ -151,7 +151,8 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
     if let (false, Some(node)) = (is_on, section.get("allow_from")) {
         let what = "`allow_from` is for routes with stub_status = true";
         let complaint = Complaint::new(node.span(), what, "no such page here");
-        section.complaints().add(complaint.following_from(&["stub_status"]));
+        let suggestion = "write allow = [\"NETWORK\"] for whose requests are answered, or add stub_status = true";
+        section.complaints().add(complaint.suggest(suggestion).following_from(&["stub_status"]));
     }
     is_on.then(|| allow_from.map_or_else(StatusPageSettings::default, |allow_from| StatusPageSettings { allow_from }))
 }
@@ -160,7 +161,7 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
 fn closed_paths(section: &mut Section<'_>) -> Option<(ClosedPaths, Range<usize>)> {
     let span = section.get("closed_paths")?.span();
     let written = section.read_list("closed_paths", |node| {
-        let written = text(node)?;
+        let written = pattern(node)?;
         match ClosedPaths::new([written]) {
             Ok(_) => Ok(written.to_owned()),
             Err(why) => Err(Complaint::new(node.span(), why, "a PCRE2 pattern was expected")),
@@ -190,12 +191,7 @@ fn route(
         let host = parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host);
         host.map_err(|complaint| match text(node).ok().and_then(meant_host) {
             Some(meant) => complaint.suggest(format!("write \"{meant}\"")),
-            None => match text(node).ok().and_then(meant_hosts) {
-                Some(meant) => {
-                    complaint.suggest(format!("write host = {}", literal::texts(meant.iter().map(String::as_str))))
-                }
-                None => complaint,
-            },
+            None => complaint,
         })
     });
     let conditions = route_match::read(&mut section);
@@ -384,13 +380,6 @@ fn meant_host(written: &str) -> Option<String> {
     let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next()?;
     route_host(if has_port(host) { host.rsplit_once(':')?.0 } else { host })
-}
-
-/// Several, with commas or blanks between them.
-fn meant_hosts(written: &str) -> Option<Vec<String>> {
-    let names = written.split([',', ' ']).filter(|name| !name.is_empty());
-    let hosts: Option<Vec<String>> = names.map(route_host).collect();
-    hosts.filter(|hosts| hosts.len() > 1)
 }
 
 fn has_port(name: &str) -> bool {

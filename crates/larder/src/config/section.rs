@@ -9,17 +9,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::complaint::Complaint;
+use super::literal;
 use super::nearest::nearest;
 #[cfg(test)]
 use super::values::FORMS;
 #[cfg(test)]
 pub use super::values::ReadForm;
 pub use super::values::{
-    Node, as_switch, choice, count, duration, host_field, is_table, is_text, kind, network, parsed, path, size, switch,
-    text, whole, wrong_type,
+    Node, as_switch, check_network, choice, count, duration, host_field, is_table, is_text, kind, network, parsed,
+    path, pattern, seconds, size, switch, text, whole, wrong_type,
 };
 
 /// A longer list of keys than this helps nobody.
@@ -29,8 +31,8 @@ const KEYS_LISTED_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Complaints {
     found: RefCell<Vec<Complaint>>,
-    /// What to write in place of a key that is unknown in the section of a path.
-    advice: Option<fn(&str, &str) -> Option<String>>,
+    /// What to write in place of a key that is unknown.
+    advice: Option<fn(UnknownKey<'_>) -> Option<Advice>>,
     /// What to write in place of a value that is no table, where the section of a path is.
     table_advice: Option<fn(&str, Written<'_>) -> Option<String>>,
     /// Where relative paths begin.
@@ -42,7 +44,7 @@ pub struct Complaints {
 
 impl Complaints {
     pub fn with_advice(
-        advice: fn(&str, &str) -> Option<String>,
+        advice: fn(UnknownKey<'_>) -> Option<Advice>,
         table_advice: fn(&str, Written<'_>) -> Option<String>,
     ) -> Complaints {
         Complaints { advice: Some(advice), table_advice: Some(table_advice), ..Complaints::default() }
@@ -84,6 +86,26 @@ impl Complaints {
         all.sort_by_key(|c| c.span.start);
         all
     }
+}
+
+/// A key that nobody asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct UnknownKey<'a> {
+    /// Of its section.
+    pub path: &'a str,
+    /// Of its section, as an operator names it.
+    pub label: &'a str,
+    pub key: &'a str,
+    /// The key of this section of which it is another spelling.
+    pub spelling_of: Option<&'a str>,
+}
+
+/// What to write in place of a key.
+#[derive(Clone, Debug)]
+pub struct Advice {
+    pub write: String,
+    /// The key of the same section that was meant: it is not missing, then.
+    pub of: Option<&'static str>,
 }
 
 /// A value that was written where a table belongs, for what is to be written instead.
@@ -188,15 +210,25 @@ impl<'a> Section<'a> {
     pub fn read_list<T>(
         &mut self,
         key: &'static str,
-        mut reader: impl FnMut(Node<'a>) -> Result<T, Complaint>,
+        mut reader: impl FnMut(Node<'_>) -> Result<T, Complaint>,
     ) -> Option<Vec<T>> {
         let node = self.get(key)?;
         #[cfg(test)]
         drop(FORMS.with_borrow_mut(std::mem::take));
-        let mut note = |node| reader(node).map_err(|complaint| self.complaints.add(complaint.of_key(key))).ok();
+        let mut note = |node: Node<'_>, is_item: bool| {
+            let value = reader(node).map_err(|complaint| {
+                let complaint = match several(node, &mut reader) {
+                    Some(items) if is_item => complaint.suggest(format!("write {}", items.join(", "))),
+                    Some(items) => complaint.suggest(format!("write {key} = [{}]", items.join(", "))),
+                    None => complaint,
+                };
+                self.complaints.add(complaint.of_key(key));
+            });
+            value.ok()
+        };
         let values = match node.get_ref() {
-            DeValue::Array(items) => items.iter().filter_map(note).collect(),
-            _ => note(node).into_iter().collect(),
+            DeValue::Array(items) => items.iter().filter_map(|item| note(item, true)).collect(),
+            _ => note(node, false).into_iter().collect(),
         };
         #[cfg(test)]
         self.note_forms(key);
@@ -277,11 +309,21 @@ impl<'a> Section<'a> {
     /// The same for one that may be missing only because one of these others was written wrongly.
     pub fn require_among(&mut self, key: &'static str, others: &'static [&'static str], suggestion: &str) {
         let absent = self.get(key).is_none();
-        let is_slip = |word: &str| !self.known.contains(&word) && nearest(word, [key]).is_some();
-        if absent && !self.entries().any(|(word, ..)| is_slip(word)) {
+        let stands_for_it = |word: &str| {
+            let is_unknown = !self.known.contains(&word);
+            let is_slip = || nearest(word, [key]).is_some();
+            let is_meant = || self.advice(word, None).is_some_and(|advice| advice.of == Some(key));
+            is_unknown && (is_slip() || is_meant())
+        };
+        if absent && !self.entries().any(|(word, ..)| stands_for_it(word)) {
             let complaint = Complaint::new(self.span(), format!("`{key}` is missing"), "in this section");
             self.complaints.add(complaint.suggest(suggestion).following_from(others));
         }
+    }
+
+    fn advice(&self, key: &str, spelling_of: Option<&str>) -> Option<Advice> {
+        let unknown = UnknownKey { path: &self.path, label: &self.label, key, spelling_of };
+        self.complaints.advice.and_then(|advice| advice(unknown))
     }
 
     /// Every key and value, for tables whose keys are names.
@@ -302,10 +344,9 @@ impl<'a> Section<'a> {
     fn unknown(&self, key: &str, span: Range<usize>) -> Complaint {
         let complaint = Complaint::new(span, format!("unknown key `{key}` in {}", self.label), "no such key");
         let meant = nearest(key, self.known.iter().chain(&self.shared).copied());
-        let is_other_spelling = meant.is_some_and(|meant| fold(meant) == fold(key));
-        let advice = || self.complaints.advice.and_then(|advice| advice(&self.path, key));
-        if let Some(advice) = advice().filter(|_| !is_other_spelling) {
-            return complaint.suggest(advice);
+        let spelling_of = meant.filter(|meant| fold(meant) == fold(key));
+        if let Some(advice) = self.advice(key, spelling_of) {
+            return complaint.suggest(advice.write);
         }
         match meant {
             Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")).of_key(meant),
@@ -341,6 +382,19 @@ impl Section<'_> {
         let forms = FORMS.with_borrow_mut(std::mem::take);
         asked.entry((self.path.clone(), key)).or_default().forms.extend(forms);
     }
+}
+
+/// The values in a text that is a list as other programs write it, with commas or blanks between them. `None`: it is no list of such values.
+fn several<T>(node: Node<'_>, reader: &mut impl FnMut(Node<'_>) -> Result<T, Complaint>) -> Option<Vec<String>> {
+    let DeValue::String(written) = node.get_ref() else { return None };
+    let items: Vec<&str> =
+        written.split(|c: char| c == ',' || c.is_whitespace()).filter(|item| !item.is_empty()).collect();
+    let is_read = |item: &&str| {
+        let item = Spanned::new(node.span(), DeValue::String((*item).into()));
+        reader(&item).is_ok()
+    };
+    let is_list = items.len() > 1 && items.iter().all(is_read);
+    is_list.then(|| items.into_iter().map(literal::text).collect())
 }
 
 /// Another spelling of the same word: `-` for `_`, capitals, a plural.

@@ -27,8 +27,8 @@ pub fn named_types(section: &mut Section<'_>) -> Option<NamedTypes> {
 pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
     let directory = section.read("root", |node| parsed(node, "directory", "a path", path));
     let index = section.read_list("index", |node| {
-        let form = "the name of a file, without a slash";
-        parsed(node, "index file", form, |name| is_file_name(name).then(|| name.to_owned()))
+        let form = "the name of a file, without slashes, blanks and commas";
+        parsed(node, "index file", form, |name| is_index_name(name).then(|| name.to_owned()))
     });
     let fallback = section.read("fallback", |node| file_path(node, "fallback"));
     let cache_control = section.read("cache_control", |node| {
@@ -85,6 +85,11 @@ fn charset(node: Node<'_>) -> Result<String, Complaint> {
 
 pub fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
+}
+
+/// The name of one file: with blanks or commas it would be a list of them elsewhere.
+pub fn is_index_name(name: &str) -> bool {
+    is_file_name(name) && !name.contains(|c: char| c == ',' || c.is_whitespace())
 }
 
 /// The path of a file as it is asked for, with nothing to be decoded or resolved.

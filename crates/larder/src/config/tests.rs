@@ -1,6 +1,8 @@
 //! What an operator reads when a config is wrong: each text with the whole of its diagnostics.
 
 mod definition_tests;
+mod meant_otherwise_tests;
+mod meant_words_tests;
 mod mistake_tests;
 mod sample_tests;
 mod value_tests;
@@ -249,6 +251,7 @@ larder.toml:3:16: error: `10 min` is no duration
    |
  3 | send_timeout = "10 min"
    |                ^^^^^^^^ `min` is no unit of time; take ms, s, m, h, d or w
+   = help: write "10m"
 "#,
     );
 }

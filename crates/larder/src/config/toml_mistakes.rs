@@ -6,7 +6,7 @@
 use toml::de::{DeTable, Error};
 
 use super::complaint::Complaint;
-use super::{foreign_words, keys, literal, unclosed};
+use super::{foreign_words, keys, literal, quoting, said_twice, unclosed};
 use crate::limits::COMPLAINTS_MAX;
 
 /// Every mistake, in the order of the text; none if it is TOML.
@@ -42,7 +42,10 @@ fn complaint(text: &str, error: &Error) -> (Complaint, std::ops::Range<usize>) {
     if let Some(place) = list_header(text, from, error) {
         return (list_header_complaint(text, place.clone()), place);
     }
-    let complaint = match foreign_line(line, from).or_else(|| spoilt_header(line, from)) {
+    let is_twice = error.message().contains("duplicate");
+    let known = || is_twice.then(|| said_twice::complaint(text, from))?;
+    let known = known().or_else(|| quoting::complaint(line, from, start));
+    let complaint = match known.or_else(|| foreign_line(line, from)).or_else(|| spoilt_header(line, from)) {
         Some(complaint) => complaint,
         // Its own message may have further lines ("expected …"), which belong at the caret.
         None => {

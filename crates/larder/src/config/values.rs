@@ -134,8 +134,13 @@ pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
     #[cfg(test)]
     note(ReadForm::Time);
     match node.get_ref() {
-        DeValue::String(text) => quantities::parse_duration(text)
-            .map_err(|why| Complaint::new(node.span(), format!("`{text}` is no duration"), why)),
+        DeValue::String(text) => quantities::read_duration(text).map_err(|why| {
+            let complaint = Complaint::new(node.span(), format!("`{text}` is no duration"), why);
+            match quantities::meant_duration(text) {
+                Some(meant) => complaint.suggest(format!("write \"{meant}\"")),
+                None => complaint,
+            }
+        }),
         DeValue::Integer(n) if n.as_str().starts_with('-') => {
             Err(Complaint::new(node.span(), format!("{n} is no duration"), "must be 0 or more")
                 .suggest("such as \"10s\""))
@@ -148,11 +153,41 @@ pub fn duration(node: Node<'_>) -> Result<Duration, Complaint> {
     }
 }
 
+/// A duration where nothing counts less than a second.
+pub fn seconds(node: Node<'_>) -> Result<u64, Complaint> {
+    let time = duration(node)?;
+    if time.subsec_nanos() == 0 {
+        return Ok(time.as_secs());
+    }
+    let (what, next) = (format!("`{}` is no whole number of seconds", text(node)?), time.as_secs() + 1);
+    Err(Complaint::new(node.span(), what, "seconds are counted here").suggest(format!("write \"{next}s\"")))
+}
+
+/// A pattern, of which no character is a control one: within double quotes `\b` is one in TOML, and not the border of a word.
+pub fn pattern<'a>(node: Node<'a>) -> Result<&'a str, Complaint> {
+    let pattern = text(node)?;
+    if !pattern.chars().any(char::is_control) {
+        return Ok(pattern);
+    }
+    let what = "this pattern has a control character, as which \\b, \\t and their like count within double quotes";
+    let plain: String = pattern
+        .chars()
+        .map(|c| match c {
+            '\u{8}' => "\\b".to_owned(),
+            c if c.is_control() => c.escape_default().to_string(),
+            c => c.to_string(),
+        })
+        .collect();
+    let written =
+        if plain.contains('\'') { format!("\"{}\"", plain.replace('\\', "\\\\")) } else { format!("'{plain}'") };
+    Err(Complaint::new(node.span(), what, "no path has one").suggest(format!("write {written}")))
+}
+
 /// An address or a prefix.
 pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
     let form = "an address or a prefix, such as 10.0.0.0/8 or ::1";
     let network = parsed(node, "network", form, |written| written.parse().ok());
-    network.map_err(|complaint| match node.get_ref() {
+    let network = network.map_err(|complaint| match node.get_ref() {
         DeValue::String(written) => match written.to_ascii_lowercase().as_str() {
             "localhost" => complaint.suggest("write \"127.0.0.0/8\" and \"::1\""),
             "all" | "any" | "*" | "everybody" => {
@@ -161,7 +196,22 @@ pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
             _ => complaint,
         },
         _ => complaint.suggest("such as [\"10.0.0.0/8\", \"::1\"]"),
-    })
+    })?;
+    check_network(node, network, &|network| network.to_string())?;
+    Ok(network)
+}
+
+/// `10.0.0.1/8` may mean one address or its whole network, which is no small difference where somebody is let in. `shown`: as it is written here.
+pub fn check_network(node: Node<'_>, network: Network, shown: &dyn Fn(Network) -> String) -> Result<(), Complaint> {
+    let whole = network.from_its_first();
+    if whole == network {
+        return Ok(());
+    }
+    let prefix_bits = if network.address.is_ipv4() { 32 } else { 128 };
+    let one = Network { prefix_bits, ..network };
+    let what = format!("`{network}` is one address with the prefix of a network");
+    let complaint = Complaint::new(node.span(), what, format!("all of {whole}, or {one} alone?"));
+    Err(complaint.suggest(format!("write \"{}\" for the network, or \"{}\" for the address", shown(whole), shown(one))))
 }
 
 /// A whole number that fits.

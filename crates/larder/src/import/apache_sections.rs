@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::config::is_index_name;
 use crate::import::apache_access::{AccessRule, AccessWords};
 use crate::import::apache_conf::{is_undecided, name_of};
 use crate::import::apache_fields::ApacheFields;
@@ -80,7 +81,7 @@ impl SectionReading {
             }
             "directoryindex" if self.kind != SectionKind::Location => {
                 let is_name = |name: &String| {
-                    !name.contains('/') && !name.starts_with('.') && !name.eq_ignore_ascii_case("disabled")
+                    is_index_name(name) && !name.starts_with('.') && !name.eq_ignore_ascii_case("disabled")
                 };
                 if directive.arguments.is_empty() || !directive.arguments.iter().all(is_name) {
                     return false;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proxy::settings::{ClosedPaths, PathPattern};
 
+use crate::config::is_index_name;
 use crate::import::caddy_answers::Hands;
 use crate::import::caddy_leaves::AnsweredRoute;
 use crate::import::caddy_origin;
@@ -121,7 +122,7 @@ impl FileWords {
     /// The files that answer for a directory; what is hidden is none of them.
     fn index(&mut self, directive: &Directive, root: &Path, findings: &mut Findings) -> Vec<String> {
         let mut index = self.index.take().unwrap_or_else(|| INDEX.map(str::to_owned).to_vec());
-        if index.iter().any(|name| name.is_empty() || name.contains(['/', '{'])) {
+        if index.iter().any(|name| !is_index_name(name) || name.contains('{')) {
             findings.leave(directive, "an index is the name of a file");
             index = INDEX.map(str::to_owned).to_vec();
         }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::is_index_name;
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_access::AccessLevel;
 use crate::import::nginx_caching::CachingLevel;
@@ -245,7 +246,7 @@ impl Level {
     }
 
     fn take_index(&mut self, directive: &Directive, findings: &mut Findings) {
-        let is_name = |name: &&String| !name.contains(['/', '$']);
+        let is_name = |name: &&String| is_index_name(name) && !name.contains('$');
         let (names, others): (Vec<_>, Vec<_>) = directive.arguments.iter().partition(is_name);
         if !others.is_empty() {
             findings.leave(directive, "an index file must be a plain name");

@@ -140,11 +140,11 @@ fn a_key_of_another_section_is_shown_the_way_home() {
     says("listen = \"*:80\"\n", "write [[listen]] on a line of its own, and below it address = \"*:80\"");
     says("[memory]\nsize = \"1G\"\nnothing = 1\n", "the keys here are size, eviction\n");
     says("[policy]\nobject_bytes_max = \"1G\"\n", "`object_bytes_max` belongs in [limits]");
-    says("[memory]\nworkers = 2\n", "`workers` belongs in the top level, above all sections");
+    says("[memory]\nworkers = 2\n", "`workers` belongs above all sections");
     says("cert = \"a.pem\"\n", "`cert` belongs in [listen.tls] or [origin.NAME.tls]");
-    says("[tls]\ncert = \"a.pem\"\n", "`tls` belongs in [[listen]]");
+    says("[tls]\ncert = \"a.pem\"\n", "write [listen.tls] below its [[listen]]");
     says("[limits.memory]\nsize = \"1G\"\n", "[memory] is a section of its own");
-    says("[parent]\naddress = \"a:1\"\n", "`parent` belongs in [forward]");
+    says("[parent]\naddress = \"a:1\"\n", "write [[forward.parent]]");
     says(&format!("{ROUTE}queue_max = 3\n"), "`queue_max` belongs in [origin.NAME]");
     says("[[memory]]\nsize = \"1G\"\n", "write [memory] with one bracket");
     says("[route]\nroot = \"/srv\"\n", "write [[route]] with two brackets");
