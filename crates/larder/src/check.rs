@@ -13,7 +13,7 @@ use crate::config::{self, ConfigError};
 use crate::flags::CheckFlags;
 use crate::machine_check::{self, MachineFinding};
 use crate::plan::Plan;
-use crate::quantities::show_size;
+use crate::quantities::{counted, show_size};
 
 /// What came of one file.
 enum Checked {
@@ -33,7 +33,7 @@ const NOT_HERE: u8 = 3;
 
 /// A closed pipe must not end the check with a panic, so write errors are ignored: the exit code still tells.
 pub fn check(flags: &CheckFlags) -> ExitCode {
-    let results: Vec<_> = flags.files.iter().map(|path| (path, Checked::of(path, flags))).collect();
+    let results: Vec<_> = flags.all_files().map(|path| (path, Checked::of(path, flags))).collect();
     if flags.json {
         let files: Vec<Value> = results.iter().map(|(path, result)| result.row(path)).collect();
         let _ = writeln!(std::io::stdout(), "{}", json!({ "files": files }));
@@ -201,11 +201,6 @@ fn unanswered_roots(plan: &Plan) -> Vec<String> {
 
 /// The plan in one line.
 fn summary(plan: &Plan) -> String {
-    let counted = |n: usize, one: &str| match (n, one.split_once(' ')) {
-        (1, _) => format!("1 {one}"),
-        (_, None) => format!("{n} {one}s"),
-        (_, Some((one, rest))) => format!("{n} {one}s {rest}"),
-    };
     let settings = &plan.settings;
     let answerers = [
         (settings.origins.len(), "origin"),
@@ -216,7 +211,7 @@ fn summary(plan: &Plan) -> String {
     let answerers: Vec<String> = answerers
         .iter()
         .filter(|(n, _)| *n > 0)
-        .map(|&(n, one)| counted(n, one))
+        .map(|&(n, one)| counted(n as u64, one))
         .chain(forwards.then(|| "a forward proxy".to_owned()))
         .collect();
     let origins = match (answerers.is_empty(), settings.routes.is_empty()) {
@@ -226,8 +221,8 @@ fn summary(plan: &Plan) -> String {
     };
     format!(
         "{}, {}, {origins}, {} of memory",
-        counted(settings.listeners.len(), "listener"),
-        counted(settings.routes.len(), "route"),
+        counted(settings.listeners.len() as u64, "listener"),
+        counted(settings.routes.len() as u64, "route"),
         show_size(settings.memory_bytes_max as u64)
     )
 }

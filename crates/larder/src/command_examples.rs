@@ -61,6 +61,7 @@ Exit codes: 0 written; 1 the file is there, cannot be written, or would be wrong
 pub const CHECK_EXAMPLES: &str = "\
 Examples:
   larder check larder.toml
+  larder check --config larder.toml                    the same, as `larder serve` has it
   larder check default.vcl --vcl-path /etc/varnish     find mistakes in VCL, without Varnish or a C compiler
   larder check --json larder.toml | jq '.files[].errors'
 

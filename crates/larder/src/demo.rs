@@ -17,6 +17,7 @@ use crate::addresses::{AdminAddress, show_listen};
 use crate::flags::DemoFlags;
 use crate::limits;
 use crate::plan::Plan;
+use crate::quantities::counted;
 use crate::running::Running;
 use crate::say::say;
 use crate::signals::{Signals, Told};
@@ -85,7 +86,7 @@ fn run(flags: &DemoFlags, signals: &mut Signals, running: &Running, origin: &Slo
         show!("{}", table(&before, &after));
     }
     if failed > 0 {
-        say!("{failed} requests failed");
+        say!("{} failed", counted(failed as u64, "request"));
     }
     if !flags.once {
         watch(signals, &mut ended, running, flags.json);

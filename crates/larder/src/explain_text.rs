@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::quantities::show_size;
+use crate::quantities::{counted, show_size};
 
 /// Of the JSON that the admin address answers.
 pub fn of(answer: &Value) -> String {
@@ -68,7 +68,7 @@ fn response_line(response: &Value) -> String {
     if response["on_disk"] == true {
         parts.push("its body on a disk".to_owned());
     }
-    parts.push(format!("{} hits", response["hits"]));
+    parts.push(counted(response["hits"].as_u64().unwrap_or(0), "hit"));
     parts.join(", ")
 }
 

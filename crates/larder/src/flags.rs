@@ -221,8 +221,12 @@ pub struct DemoFlags {
 #[derive(Clone, Debug, Args)]
 pub struct CheckFlags {
     /// Configs and VCL files to check; a name that ends in .vcl, or a file that begins with `vcl `, is VCL
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "configs", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// The same, as `larder serve` has it
+    #[arg(long = "config", value_name = "FILE")]
+    pub configs: Vec<PathBuf>,
 
     /// Search this directory for included VCL files; repeatable [default: /etc/varnish and /usr/share/varnish/vcl]
     #[arg(long, value_name = "DIR")]
@@ -235,6 +239,13 @@ pub struct CheckFlags {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl CheckFlags {
+    /// However they are named.
+    pub fn all_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.configs.iter().chain(&self.files)
+    }
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -417,6 +428,10 @@ mod tests {
         check(&["serve", "--origin", "http://127.0.0.1:3000", "--memory", "64M", "--admin", "off"], Ok(()));
         check(&["serve", "--listen", "unix:/tmp/x", "--log", "-", "--log-format", "json"], Ok(()));
         check(&["serve", "--root", "/srv/www"], Ok(()));
+        check(&["check", "--config", "larder.toml"], Ok(()));
+        check(&["check", "larder.toml", "--config", "other.toml"], Ok(()));
+        check(&["check"], Err("required"));
+        check(&["stat", "--json"], Ok(()));
         check(&["serve", "--root", "/srv/www", "--origin", "http://a"], Err("cannot be used with"));
         check(&["serve", "--origin", "https://a"], Ok(()));
         check(&["serve", "--memory", "1"], Err("at least 1 MiB"));

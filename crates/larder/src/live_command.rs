@@ -29,6 +29,7 @@ use crate::terminal_screen::{Keys, TerminalScreen, Typed};
 
 pub fn stat(flags: &StatFlags) -> ExitCode {
     match StatView::open(flags) {
+        Ok(view) if flags.json => print(&view.all_as_json()),
         Ok(view) if flags.once => print(&view.all()),
         Ok(view) => watch(view, flags.every),
         Err(why) => failed(&why),

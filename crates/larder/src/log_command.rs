@@ -26,6 +26,7 @@ use crate::log_command::event_record::EventRecord;
 use crate::log_command::event_source::{EventSource, NextEvent, Until};
 use crate::log_command::event_text::TextForm;
 use crate::log_command::recorded_event::RecordedEvent;
+use crate::quantities::counted;
 use crate::say::say;
 
 pub fn log(flags: &LogFlags) -> ExitCode {
@@ -101,7 +102,8 @@ fn run(flags: &LogFlags) -> Result<(), Ended> {
             NextEvent::Lost(count) => {
                 out.flush()?;
                 say!(
-                    "{count} exchanges are not told: more came than are told in a second (--rate), or than were taken"
+                    "{} not told: more came than are told in a second (--rate), or than were taken",
+                    counted(count, "exchange")
                 );
                 let line = format!("{}\n", serde_json::json!({ "v": EVENT_VERSION, "lost": count }));
                 match (&mut record, &groups) {

@@ -17,6 +17,7 @@ use proxy::LogSink;
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 
 use crate::plan::LogTarget;
+use crate::quantities::counted;
 use crate::say::say;
 
 /// What workers share with the writing thread.
@@ -166,7 +167,7 @@ impl Output {
         match result {
             Ok(()) => {
                 if let Some(lost) = self.failing.take() {
-                    say!("the access log can be written again; {lost} lines were lost");
+                    say!("the access log can be written again; lost: {}", counted(lost, "line"));
                 }
             }
             Err(error) => {

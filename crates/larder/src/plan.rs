@@ -20,6 +20,7 @@ use crate::limits;
 use crate::quantities::show_size;
 use crate::tls_files::TlsFiles;
 use crate::trace_collector::TraceCollector;
+use crate::varnish_parameters;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -234,9 +235,9 @@ impl Plan {
         }
         if self.vcl_file.is_none() {
             let is_idle = |name: &&str| {
-                format!(
-                    "the parameter {name} changes nothing: only a VCL reads it, and none decides here ([policy] vcl, --vcl)"
-                )
+                let why = "only a VCL reads it, and none decides here ([policy] vcl, --vcl)";
+                let instead = varnish_parameters::without_program(name).map(|write| format!("; {write}"));
+                format!("the parameter {name} changes nothing: {why}{}", instead.unwrap_or_default())
             };
             warnings.extend(self.of_programs.iter().map(is_idle));
         }

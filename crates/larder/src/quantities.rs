@@ -117,6 +117,15 @@ fn lookup(units: &[(&str, u64)], unit: &str) -> Option<u64> {
     units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|&(_, factor)| factor)
 }
 
+/// `1 hit`, `2 hits`; of `line of the log` the first word is counted.
+pub fn counted(count: u64, one: &str) -> String {
+    match (count, one.split_once(' ')) {
+        (1, _) => format!("1 {one}"),
+        (_, None) => format!("{count} {one}s"),
+        (_, Some((one, rest))) => format!("{count} {one}s {rest}"),
+    }
+}
+
 /// The largest binary unit that leaves no fraction, or one decimal.
 pub fn show_size(bytes: u64) -> String {
     for (name, factor) in [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
@@ -200,6 +209,15 @@ mod tests {
         check_duration("10 min", Err("`min` is no unit of time; take ms, s, m, h, d or w: write 10m"));
         check_duration("s", Err("whole number with a unit"));
         check_duration("99999w", Err("hundred years"));
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "hit")), ["0 hits", "1 hit", "2 hits"]);
+        assert_eq!(
+            [1, 2].map(|count| counted(count, "route to memcached")),
+            ["1 route to memcached", "2 routes to memcached"]
+        );
     }
 
     #[test]

@@ -262,6 +262,24 @@ pub fn all() -> impl Iterator<Item = &'static (&'static str, Effect)> {
     [POLICY_TIMES, POLICY_COUNTS, LIMITS, WITHOUT_MEANING].into_iter().flatten()
 }
 
+/// What says the same, or most of it, where no VCL decides.
+const WITHOUT_PROGRAM: &[(&str, &str)] = &[
+    ("default_ttl", "write ttl = \"2m\" in [policy], or in one [[route]]"),
+    ("default_grace", "write stale_while_revalidate = \"10s\" in [policy], or in one [[route]]"),
+    ("default_keep", "write keep = \"1h\" in [policy]"),
+    ("uncacheable_ttl", "write uncacheable = \"2m\" in [policy]"),
+    ("max_retries", "write retries = 1 in [origin.NAME]"),
+    ("http_gzip_support", "`enabled` of [compress] is that switch"),
+    ("gzip_level", "docs/compression.md says what [compress] has"),
+    ("backend_wait_limit", "write queue_max = 100 in [origin.NAME]"),
+    ("backend_wait_timeout", "write queue_timeout = \"5s\" in [origin.NAME]"),
+];
+
+/// What to write for a parameter that only a VCL reads.
+pub fn without_program(name: &str) -> Option<&'static str> {
+    WITHOUT_PROGRAM.iter().find(|(known, _)| *known == name).map(|(_, write)| *write)
+}
+
 /// Why a parameter changes nothing, if that is so.
 pub fn note(name: &str) -> Option<&'static str> {
     all().find(|(known, _)| *known == name).and_then(|(_, effect)| match effect {
@@ -356,6 +374,17 @@ mod tests {
             (Err(why), Err(part)) => assert!(why.contains(part), "{name}={value}: {why}"),
             (got, expect) => panic!("{name}={value}: {got:?} instead of {expect:?}"),
         }
+    }
+
+    #[test]
+    fn where_no_program_decides_it_is_said_what_does() {
+        for (name, _) in WITHOUT_PROGRAM {
+            assert!(POLICY_TIMES.iter().chain(POLICY_COUNTS).any(|(known, _)| known == name), "{name}");
+        }
+        let mut plan = Plan::default();
+        set(&mut plan, "default_ttl", "1h").expect("a time");
+        let said = plan.warnings().concat();
+        assert!(said.contains("default_ttl changes nothing") && said.contains("write ttl = "), "{said}");
     }
 
     #[test]

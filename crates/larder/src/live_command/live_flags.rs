@@ -13,6 +13,10 @@ pub struct StatFlags {
     #[arg(short = '1', long)]
     pub once: bool,
 
+    /// The same as one object of JSON
+    #[arg(long)]
+    pub json: bool,
+
     /// How often they are read again
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub every: Duration,
@@ -115,6 +119,7 @@ pub const STAT_EXAMPLES: &str = "\
 Examples:
   larder stat                              a screen, on a terminal
   larder stat --once | grep origins        all figures, once
+  larder stat --json | jq .hits            the same as JSON
   larder stat --every 10s >> stat.log      a line each ten seconds
 
 Keys: arrows and PgUp, PgDn move; v shows or hides what is zero; q ends.

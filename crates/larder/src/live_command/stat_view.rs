@@ -7,6 +7,7 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Row, Table};
+use serde_json::Value;
 
 use crate::admin_client::AdminFlags;
 use crate::live_command::figures_source::StatusFigures;
@@ -62,6 +63,14 @@ impl StatView {
         numbers.iter().map(|(name, value)| format!("{name:width$} {}\n", shown(*value))).collect()
     }
 
+    /// The same, an object by their names.
+    pub fn all_as_json(&self) -> String {
+        let numbers = &self.history.newest().numbers;
+        let all: serde_json::Map<String, Value> =
+            numbers.iter().map(|(name, value)| (name.clone(), as_json(*value))).collect();
+        format!("{}\n", Value::Object(all))
+    }
+
     fn names(&self) -> Vec<&str> {
         let numbers = &self.history.newest().numbers;
         let first = FIRST.iter().copied().filter(|name| numbers.contains_key(*name));
@@ -86,6 +95,12 @@ impl StatView {
 /// A whole number as it is, another with one digit behind the point.
 fn shown(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+/// Whole numbers have no point in them, up to where all of them can be told apart.
+fn as_json(value: f64) -> Value {
+    let is_count = value.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&value);
+    if is_count { Value::from(value as u64) } else { Value::from(value) }
 }
 
 fn shown_rate(rate: Option<f64>) -> String {
@@ -217,6 +232,13 @@ mod tests {
         for (width, height) in [(1, 1), (20, 5), (300, 100)] {
             screen(&view, width, height);
         }
+    }
+
+    #[test]
+    fn figures_are_an_object_of_json() {
+        let all: Value = serde_json::from_str(&view().all_as_json()).expect("it is JSON");
+        assert_eq!((&all["requests"], &all["panics"]), (&Value::from(200), &Value::from(0)));
+        assert_eq!((as_json(0.5), as_json(1e300)), (Value::from(0.5), Value::from(1e300)));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::live_command::top_tally::{TopSums, TopTally};
 use crate::live_command::view::View;
 use crate::log_command::event_source::{EventSource, NextEvent};
 use crate::log_command::shown_safely::shown_safely;
-use crate::quantities::{show_micros, show_size};
+use crate::quantities::{counted, show_micros, show_size};
 
 /// What `f` goes through.
 const FIELDS: [&str; 10] = ["url", "path", "host", "client", "agent", "origin", "status", "class", "why", "route"];
@@ -88,11 +88,11 @@ impl Seen {
         };
         let gone = if self.is_interrupted { ", larder is gone: waiting for it" } else { "" };
         format!(
-            "{} by {}, most {} first: {} exchanges in {seconds} s{share}{gone}",
+            "{} by {}, most {} first: {} in {seconds} s{share}{gone}",
             "larder top",
             self.tally.by.name,
             order_word(order),
-            self.tally.told,
+            counted(self.tally.told, "exchange"),
         )
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::log_command::shown_safely::shown_safely;
-use crate::quantities::show_size;
+use crate::quantities::{counted, show_size};
 
 /// Of `POST /purge`.
 pub fn purged(answer: &Value) -> String {
@@ -83,8 +83,8 @@ pub fn tags(answer: &Value) -> String {
     }));
     let shown = lines.len() - 1;
     lines.push(match answer["truncated"] == true {
-        true => format!("{shown} of {} tags (--limit shows more)", answer["total"]),
-        false => format!("{shown} tags"),
+        true => format!("{shown} of {} (--limit shows more)", counted(answer["total"].as_u64().unwrap_or(0), "tag")),
+        false => counted(shown as u64, "tag"),
     });
     lines.join("\n") + "\n"
 }
@@ -95,8 +95,10 @@ fn add_samples(answer: &Value, lines: &mut Vec<String>) {
         let size = show_size(sample["bytes"].as_u64().unwrap_or(0));
         let state = if sample["fresh"] == true { "fresh" } else { "stale" };
         lines.push(format!(
-            "  {} {size}, {state}, age {} s, {} hits: {url}",
-            sample["status"], sample["age_s"], sample["hits"]
+            "  {} {size}, {state}, age {} s, {}: {url}",
+            sample["status"],
+            sample["age_s"],
+            counted(sample["hits"].as_u64().unwrap_or(0), "hit")
         ));
     }
 }
@@ -106,11 +108,11 @@ fn each(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn responses(count: u64) -> String {
-    if count == 1 { "1 response".to_owned() } else { format!("{count} responses") }
+    counted(count, "response")
 }
 
 fn urls(count: u64) -> String {
-    if count == 1 { "1 URL".to_owned() } else { format!("{count} URLs") }
+    counted(count, "URL")
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use vcl::LogKind;
 use vcl::source_files::{Sources, Span};
 use vcl::typed_program::{Program, Statement, StatementKind};
 
+use crate::quantities::counted;
+
 /// A statement that ran, or a condition that was looked at, and what came of it.
 #[derive(Clone, Debug)]
 pub struct TraceLine {
@@ -130,7 +132,7 @@ fn effect(event: &Event) -> Option<String> {
         Event::RolledBack(what) => format!("{what} is as it came"),
         Event::Hashed(Some(part)) => format!("hashed: {}", quoted(part)),
         Event::Hashed(None) => "hashed: an absent text".to_owned(),
-        Event::Body(text) => format!("body: {} bytes more", text.len()),
+        Event::Body(text) => format!("body: {} more", counted(text.len() as u64, "byte")),
         Event::Banned { expression, refused: None } => format!("banned: {}", quoted(expression)),
         Event::Banned { expression, refused: Some(why) } => format!("not banned: {}: {why}", quoted(expression)),
         Event::Purged { tag, is_soft, count } => {

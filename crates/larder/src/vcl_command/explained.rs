@@ -6,6 +6,7 @@ use proxy::dry_runner::{DryRunOutcome, Event};
 use proxy::policy_columns::Life;
 use serde_json::{Value, json};
 
+use crate::quantities::counted;
 use crate::vcl_command::dry_run_trace::{TraceLine, trace};
 
 /// A dry run that is over, with the lines that ran.
@@ -77,7 +78,7 @@ impl<'p> Explained<'p> {
                 for (name, value) in &got.head.fields {
                     let _ = writeln!(out, "         {name}: {value}");
                 }
-                let _ = writeln!(out, "         ({} bytes of body)", got.body.len());
+                let _ = writeln!(out, "         ({})", counted(got.body.len() as u64, "byte of body"));
             }
             (None, _) => {
                 let _ = writeln!(out, "answer   {}: the connection was closed without one", self.outcome());
