@@ -89,6 +89,7 @@ pub use host::{Health, Host, LogKind, Message, ProxyField, Purge, Purged, UnixPe
 pub use loaded::{DynamicBackend, Loaded};
 pub use map_host::MapHost;
 pub use matching::pattern::{Groups, Pattern};
+pub use near_names::nearest;
 pub use plain_values::{BackendRef, Fault, Ip, Plain};
 pub use scope_arena::Arena;
 pub use source_files::{IncludeRequest, Included, Includes, NoIncludes, Sources};

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
+use message::Version;
+
+use crate::access_log::CacheVerdict;
 use crate::events::exchange_event::ExchangeEvent;
 use crate::events::origin_try::{OriginTry, TryOutcome};
 use crate::limits::LOG_TARGET_BYTES_MAX;
@@ -287,7 +291,32 @@ impl EventField {
     pub fn named(name: &str) -> Option<&'static EventField> {
         EVENT_FIELDS.iter().find(|field| field.name == name)
     }
+
+    /// All that it can hold, where that is one of a few words.
+    pub fn words(&self) -> Option<Vec<&'static str>> {
+        let versions = [Version::Http10, Version::Http11, Version::Http2];
+        Some(match self.name {
+            "class" => CacheVerdict::ALL.map(CacheVerdict::token).to_vec(),
+            "protocol" => versions.map(Version::number).to_vec(),
+            "forwarded" => vec!["uri-miss", "vary-miss", "stale", "request", "method", "bypass"],
+            "origin.reused" | "tls.resumed" => vec!["yes", "no"],
+            "tls" => vec!["TLSv1.2", "TLSv1.3"],
+            _ => return None,
+        })
+    }
+
+    /// The numbers that it can hold, where not any is one.
+    pub fn can_be(&self, number: u64) -> bool {
+        match self.name {
+            "status" => number == 0 || STATUSES.contains(&number),
+            "origin.status" => STATUSES.contains(&number),
+            _ => true,
+        }
+    }
 }
+
+/// What a status line may say (RFC 9110 §15).
+const STATUSES: RangeInclusive<u64> = 100..=999;
 
 #[cfg(test)]
 mod tests {
@@ -309,6 +338,19 @@ mod tests {
             assert!(field.says.len() > 10 && !field.says.ends_with('.'), "{}", field.name);
             assert!(field.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'.' || b == b'_'), "{}", field.name);
         }
+    }
+
+    #[test]
+    fn what_a_field_of_few_words_holds_is_one_of_them() {
+        let event = sample();
+        for field in EVENT_FIELDS {
+            let (Some(words), Some(FieldValue::Text(held))) = (field.words(), (field.of)(&event)) else { continue };
+            assert!(words.iter().any(|word| word.as_bytes() == &*held), "{}: {held:?}", field.name);
+            // The page says all of them, or where they are told.
+            assert!(field.name == "class" || words.iter().all(|word| field.says.contains(word)), "{}", field.name);
+        }
+        let status = EventField::named("status").expect("there is one");
+        assert!(status.can_be(0) && status.can_be(103) && status.can_be(599) && !status.can_be(5));
     }
 
     #[test]

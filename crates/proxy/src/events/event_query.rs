@@ -169,11 +169,11 @@ mod tests {
     #[test]
     fn and_binds_closer_than_or_and_not_closest() {
         for (query, expect) in [
-            ("status == 1 and status == 2 or status == 200", true),
-            ("status == 200 or status == 1 and status == 2", true),
-            ("(status == 200 or status == 1) and status == 2", false),
-            ("not status == 1 and status == 200", true),
-            ("not (status == 1 or status == 200)", false),
+            ("status == 301 and status == 302 or status == 200", true),
+            ("status == 200 or status == 301 and status == 302", true),
+            ("(status == 200 or status == 301) and status == 302", false),
+            ("not status == 301 and status == 200", true),
+            ("not (status == 301 or status == 200)", false),
             ("status == 200 && !(class == miss) || user", true),
         ] {
             check(&sample(), query, expect);

@@ -13,7 +13,7 @@ use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use vcl::Pattern;
+use vcl::{Pattern, nearest};
 
 use crate::events::event_fields::{EVENT_FIELDS, EventField, FieldKind};
 use crate::events::event_query::{Asks, Comparand, FieldTest, QueryCondition};
@@ -241,7 +241,11 @@ impl QueryReader {
         let pattern = || Pattern::checked(text.as_bytes()).map_err(fails);
         let wanted = || wanted(field, &text).map_err(fails);
         let asks = match operator {
-            Operator::Equal | Operator::Unequal => Asks::Equals(wanted()?),
+            Operator::Equal | Operator::Unequal => {
+                let wanted = wanted()?;
+                check_value(field, &text, &wanted).map_err(fails)?;
+                Asks::Equals(wanted)
+            }
             Operator::Order(orders) => match wanted()? {
                 Comparand::Network(_) => {
                     return Err(fails(format!("{name} is an address, which has no order: write == or !=")));
@@ -263,19 +267,43 @@ fn unknown(at: usize, name: &str) -> QueryError {
         let last = field.name.rsplit('.').next().unwrap_or_default();
         last == name || field.name.replace(['.', '_'], "") == name.replace(['.', '_', '-'], "")
     };
-    let hint = match EVENT_FIELDS.iter().find(parts_match) {
-        Some(field) => format!("`{}`?", field.name),
-        None => EVENT_FIELDS.iter().map(|field| field.name).collect::<Vec<_>>().join(", "),
+    let names = || EVENT_FIELDS.iter().map(|field| field.name);
+    let meant = EVENT_FIELDS.iter().find(parts_match).map(|field| field.name).or_else(|| nearest(name, names()));
+    let hint = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
     };
-    QueryError { at, why: format!("no field is called `{name}`; there are: {hint}") }
+    QueryError { at, why: format!("no field is called `{name}`; {hint}") }
+}
+
+/// What a field can never hold is nobody's question.
+fn check_value(field: &EventField, text: &str, wanted: &Comparand) -> Result<(), String> {
+    if let Comparand::Number(number) = wanted
+        && !field.can_be(*number)
+    {
+        return Err(format!("{} is never {number}: a status has three digits, and many are met by >= 500", field.name));
+    }
+    let Some(words) = field.words().filter(|words| !words.contains(&text)) else { return Ok(()) };
+    let hint = match nearest(text, words.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("it is one of {}", words.join(", ")),
+    };
+    Err(format!("{} is never `{text}`; {hint}", field.name))
 }
 
 fn wanted(field: &EventField, text: &str) -> Result<Comparand, String> {
     match field.kind {
         FieldKind::Text => Ok(Comparand::Text(text.as_bytes().into())),
-        FieldKind::Number => {
-            text.parse().map(Comparand::Number).map_err(|_| format!("{} is a number, `{text}` is none", field.name))
-        }
+        FieldKind::Number => text.parse().map(Comparand::Number).map_err(|_| {
+            let class = text.strip_suffix("xx").and_then(|class| class.parse::<u64>().ok());
+            match class.filter(|class| (1..10).contains(class)) {
+                Some(class) => {
+                    let name = field.name;
+                    format!("{name} is a number: write {name} >= {class}00 and {name} < {}00", class + 1)
+                }
+                None => format!("{} is a number, `{text}` is none", field.name),
+            }
+        }),
         FieldKind::Micros => scaled(text, &MICROS_UNITS, false)
             .map(Comparand::Number)
             .ok_or_else(|| format!("{} is a time: write 250us, 20ms, 1.5s or 2m, not `{text}`", field.name)),
@@ -330,9 +358,19 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_where_they_stand() {
-        fails("stauts == 500", 0, "no field is called `stauts`; there are: client, user");
-        fails("first_byte > 1s", 0, "there are: `time.first_byte`?");
-        fails("timefirstbyte > 1s", 0, "there are: `time.first_byte`?");
+        fails("colour == 500", 0, "no field is called `colour`; there are: client, user");
+        fails("stauts == 500", 0, "no field is called `stauts`; did you mean `status`?");
+        fails("orign == app", 0, "did you mean `origin`?");
+        fails("first_byte > 1s", 0, "did you mean `time.first_byte`?");
+        fails("timefirstbyte > 1s", 0, "did you mean `time.first_byte`?");
+        fails("class == mis", 9, "class is never `mis`; did you mean `miss`?");
+        fails("class != Hit", 9, "did you mean `hit`?");
+        fails("class == cached", 9, "it is one of hit, file, memcached, stale");
+        fails("origin.reused == true", 17, "it is one of yes, no");
+        fails("protocol == HTTP/1.1", 12, "it is one of 1.0, 1.1, 2.0");
+        fails("tls == 1.3", 7, "it is one of TLSv1.2, TLSv1.3");
+        fails("status == 5xx", 10, "write status >= 500 and status < 600");
+        fails("status == 50", 10, "status is never 50");
         fails("status == abc", 10, "status is a number");
         fails("time.whole > 5", 13, "write 250us, 20ms");
         fails("time.whole > 5h", 13, "write 250us, 20ms");
