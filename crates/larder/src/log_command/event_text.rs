@@ -42,6 +42,9 @@ impl TextForm {
             line.push_str("  ");
             line.push_str(&self.painted(YELLOW, &shown_safely(why)));
         }
+        if let Some(id) = event.text("id") {
+            line.push_str(&format!("  id={}", shown_safely(id)));
+        }
         if let Some(detail) = event.text("error.detail") {
             line.push_str("  ");
             line.push_str(&self.painted(RED, &shown_safely(detail)));

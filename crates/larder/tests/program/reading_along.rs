@@ -108,6 +108,7 @@ mod tests {
                 ("time.whole", "micros"),
                 ("why", "why"),
                 ("host", "host"),
+                ("id", "id"),
             ] {
                 assert_eq!(told[name], logged[in_log], "{name}: {told} beside {logged}");
             }
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!(classes, ["miss", "hit", "miss", "error", "pass", "refused"]);
         assert_eq!((told[0]["origin"].as_str(), told[1]["origin"].as_str()), (Some("site"), None));
         assert_eq!(told[3]["origin.error"], "origin-closed");
+        assert!(told[3]["id"].is_string(), "{}", told[3]);
     }
 
     #[test]

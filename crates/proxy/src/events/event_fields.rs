@@ -273,6 +273,12 @@ pub static EVENT_FIELDS: &[EventField] = &[
         of: |event| word(if event.tls?.is_resumed { "yes" } else { "no" }),
     },
     EventField {
+        name: "id",
+        kind: FieldKind::Text,
+        says: "the number that the page of an error of larder's shows to its visitor",
+        of: |event| Some(FieldValue::Text(Cow::Owned(event.error?.id.to_string().into_bytes()))),
+    },
+    EventField {
         name: "error.detail",
         kind: FieldKind::Text,
         says: "what failed, where, and which setting changes it",
@@ -321,6 +327,7 @@ const STATUSES: RangeInclusive<u64> = 100..=999;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_note::{ErrorNote, RequestId};
     use crate::events::exchange_event::tests::sample;
     use crate::events::origin_try::tests::{answered, failed};
     use crate::origin::OpeningTimes;
@@ -362,6 +369,13 @@ mod tests {
         }
         let proxied = ExchangeEvent { path: b"http://far.test/x", query: None, ..sample() };
         check(&proxied, "url", word("http://far.test/x"));
+    }
+
+    #[test]
+    fn an_error_has_the_number_that_its_page_shows() {
+        let note = ErrorNote { id: RequestId::of(0x2a), detail: None };
+        check(&ExchangeEvent { error: Some(&note), ..sample() }, "id", word("000000000000002a"));
+        check(&sample(), "id", None);
     }
 
     #[test]

@@ -96,6 +96,18 @@ fn a_failure_says_by_which_token_and_whether_it_was_the_origins() {
 }
 
 #[test]
+fn the_number_on_the_page_of_an_error_finds_its_event() {
+    let story = Story::with(|settings| settings.origins[0].retries = RetrySettings::default());
+    story.origin([MockedAnswer::Refused, MockedAnswer::Refused]);
+    let mut all = reader(&story, "id");
+    let pages = [story.get("/a", &[]), story.get("/b", &[])];
+    for (page, line) in pages.iter().zip(told(&story, &mut all)) {
+        let id = page.body().trim_end().rsplit(' ').next().unwrap_or_default();
+        check(&line, &[&format!("\"id\":\"{id}\"")], &[]);
+    }
+}
+
+#[test]
 fn what_is_passed_or_confirmed_is_told_as_that() {
     let story = Story::builtin();
     story.origin([
