@@ -67,6 +67,13 @@ pub(crate) struct ProbeRecord {
     pub(crate) last_took_ms: u64,
 }
 
+impl std::fmt::Display for ProbeStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ProbeStatus { good, threshold, window, last, .. } = self;
+        write!(f, "its last probe: {last}; {good} of the last {window} were good, {threshold} have to be")
+    }
+}
+
 impl Health {
     /// The time in the upper 63 bits, the verdict in the lowest.
     fn pack(self) -> u64 {
@@ -125,6 +132,11 @@ impl BackendHealth {
             self.found.store(Health { healthy, changed_ms: now_ms }.pack(), Ordering::Relaxed);
         }
         changes
+    }
+
+    /// What its probes say, whatever was ordered.
+    pub(crate) fn is_found_healthy(&self) -> bool {
+        Health::unpack(self.found.load(Ordering::Relaxed)).healthy
     }
 
     pub(crate) fn order(&self, order: HealthOrder, now_ms: u64) {

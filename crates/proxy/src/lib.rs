@@ -120,6 +120,7 @@ mod first_bytes;
 mod forward;
 mod giving_way;
 mod head_form;
+mod health_notice;
 mod held_body;
 mod hit_history;
 mod http1_sending;

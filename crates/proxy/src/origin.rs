@@ -57,7 +57,7 @@ pub use self::origin_status::{AddressState, AddressStatus, OriginStatus};
 pub use self::shared_connections::{Opening, SharedConnection, SharedConnections, SharedStream};
 pub use self::whereabouts::Whereabouts;
 
-use self::address::Ejection;
+use self::address::{AddressFault, Ejection};
 use self::balance::RequestTurn;
 use self::lease::Lease;
 use self::origin_pool::Idle;
@@ -66,6 +66,7 @@ use self::servers::{Servers, Unresolved};
 use self::tls_clients::TlsClients;
 use crate::clock::Moment;
 use crate::counters::CoreCounters;
+use crate::health_notice::NoticeSubject;
 use crate::limits::Limits;
 use crate::settings::{
     BalanceKind, BalanceSettings, Greeting, HashKey, OriginSettings, OriginTimeouts, OriginTls, OriginUrl,
@@ -179,7 +180,18 @@ pub enum OriginFailure {
     /// The answer ended before its end.
     Truncated,
     /// The answer had a status that its address is blamed for.
-    Status,
+    Status(u16),
+}
+
+impl std::fmt::Display for OriginFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OriginFailure::FirstByte => f.write_str("no answer began in time, or its connection ended before one"),
+            OriginFailure::Protocol => f.write_str("its answer was no HTTP"),
+            OriginFailure::Truncated => f.write_str("its answer ended before its end"),
+            OriginFailure::Status(status) => write!(f, "it answered with {status} (retry_on)"),
+        }
+    }
 }
 
 impl Call<'_> {
@@ -247,6 +259,11 @@ impl Origin {
             servers,
             resolver,
         }
+    }
+
+    /// As what lines about its health call it.
+    pub(crate) fn subject(&self) -> &NoticeSubject {
+        &self.servers.subject
     }
 
     /// Of this one alone, what [`Origins::sweep`] does.
@@ -438,11 +455,12 @@ fn note_failure(lease: &Lease, ejection: Ejection, core: &CoreHandle<'_>, failur
         OriginFailure::FirstByte => (&core.counters.origin_errors_first_byte, OriginFault::FirstByte),
         OriginFailure::Protocol => (&core.counters.origin_errors_protocol, OriginFault::Protocol),
         OriginFailure::Truncated => (&core.counters.origin_errors_truncated, OriginFault::Truncated),
-        OriginFailure::Status => (&core.counters.origin_blamed_answers, OriginFault::Status),
+        OriginFailure::Status(_) => (&core.counters.origin_blamed_answers, OriginFault::Status),
     };
     counter.add(1);
     lease.servers().went_wrong(fault);
-    if lease.address().is_some_and(|address| address.failed(ejection, core.now_ms)) {
+    let fault = AddressFault::Answer(failure);
+    if lease.address().is_some_and(|address| address.failed(ejection, core.now_ms, fault)) {
         core.counters.origin_ejections.add(1);
     }
 }

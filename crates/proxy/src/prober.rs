@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -19,6 +20,7 @@ use vcl::typed_program::{Probe, ProbeRequest};
 
 use crate::backend_health::BackendHealth;
 use crate::clock::{Moment, mono_now_ms, wall_now_ms};
+use crate::health_notice::HealthNotice;
 use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_INTERVAL_MIN, PROBES_AT_ONCE_MAX};
 use crate::origin::{Address, Origin, Span};
 use crate::settings::ProbeSettings;
@@ -51,7 +53,7 @@ pub(crate) struct Probing {
 /// Of what it is found out whether it is well.
 enum ProbeScope {
     /// All of it, at the address whose turn it is.
-    Whole(Arc<BackendHealth>),
+    Whole(Arc<BackendHealth>, Mutex<HealthNotice>),
     /// Each address for itself.
     EachAddress,
 }
@@ -123,7 +125,7 @@ impl Probing {
         Probing {
             request: request_of(probe, origin.host.as_deref().unwrap_or_default()),
             origin: Arc::clone(origin),
-            probed: ProbeScope::Whole(Arc::clone(health)),
+            probed: ProbeScope::Whole(Arc::clone(health), Mutex::default()),
             expected: vec![probe.expected_status],
             expect_close: probe.expect_close,
             timeout: seconds(probe.timeout_s),
@@ -151,11 +153,15 @@ impl Probing {
     async fn round(&self, turn: usize, at_once: &Semaphore) {
         let found = self.origin.look_up_for_probe(turn, mono_now_ms(), self.timeout).await.map_err(|e| e.to_string());
         match (&self.probed, found) {
-            (ProbeScope::Whole(health), Ok(addresses)) => {
+            (ProbeScope::Whole(health, notice), Ok(addresses)) => {
                 let Some(found) = self.find_out(&addresses[0], at_once).await else { return };
                 health.note(found.good, found.last, found.took_ms, wall_now_ms());
+                self.tell(health, notice);
             }
-            (ProbeScope::Whole(health), Err(why)) => _ = health.note(false, why, 0, wall_now_ms()),
+            (ProbeScope::Whole(health, notice), Err(why)) => {
+                health.note(false, why, 0, wall_now_ms());
+                self.tell(health, notice);
+            }
             (ProbeScope::EachAddress, Ok(addresses)) => {
                 let mut asked: Vec<_> =
                     addresses.iter().map(|one| Box::pin(self.probe_address(one, at_once))).collect();
@@ -168,6 +174,22 @@ impl Probing {
             // There is nobody to be well or not.
             (ProbeScope::EachAddress, Err(_)) => {}
         }
+    }
+
+    /// Tells how the probes of a backend have it.
+    fn tell(&self, health: &BackendHealth, notice: &Mutex<HealthNotice>) {
+        let now_ms = mono_now_ms();
+        let line = {
+            let mut notice = notice.lock();
+            let changed = match health.is_found_healthy() {
+                true => notice.up(now_ms),
+                false => {
+                    notice.down(now_ms, || health.probe_status().map(|probe| probe.to_string()).unwrap_or_default())
+                }
+            };
+            changed.or_else(|| notice.due(now_ms))
+        };
+        self.origin.subject().say("by its probes", line);
     }
 
     async fn probe_address(&self, address: &Address, at_once: &Semaphore) {

@@ -99,7 +99,7 @@ fn probes_run_from_the_beginning_and_stop_with_their_program() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let probing = probing(".probe = { .url = \"/x\"; .interval = 1ms; .timeout = 60s; }", &listener);
-        let ProbeScope::Whole(health) = &probing.probed else { panic!("a backend is probed as a whole") };
+        let ProbeScope::Whole(health, _) = &probing.probed else { panic!("a backend is probed as a whole") };
         let health = Arc::clone(health);
         let prober = Prober::default();
         let probes = prober.begin(vec![probing]).unwrap();

@@ -145,9 +145,10 @@ fn poll_timer(
 }
 
 fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upload) -> OriginReply {
-    match fetch.origin().retries().blames(answer.head.status.0) {
+    let status = answer.head.status.0;
+    match fetch.origin().retries().blames(status) {
         false => upstream.succeeded(|| fetch.core.now().mono_ms),
-        true => upstream.failed(&fetch.core.handle(), OriginFailure::Status),
+        true => upstream.failed(&fetch.core.handle(), OriginFailure::Status(status)),
     }
     let arrived = Moment::now();
     let mut answer = answer;

@@ -54,6 +54,7 @@ impl LaneTable {
         self.by_server.retain(|_, lanes| {
             if let Some(lane) = lanes.first() {
                 lane.server.whereabouts.load().follow(now_ms);
+                lane.server.tell_what_is_due(now_ms);
             }
             lanes.iter().for_each(|lane| lane.retire_if_moved());
             lanes.retain(|lane| !lane.is_retired());

@@ -157,7 +157,7 @@ impl Lane {
             FailureKind::Fault(_) => 1,
             _ => waiting.len().max(1),
         };
-        self.count_failures(counters, counted, now_ms);
+        self.count_failures(counters, counted, now_ms, kind);
         for (at, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_over) {
             let kind = match kind {
                 // Others had time left, or would have been answered well.
@@ -170,9 +170,9 @@ impl Lane {
         }
     }
 
-    fn count_failures(&self, counters: &CoreCounters, count: usize, now_ms: u64) {
+    fn count_failures(&self, counters: &CoreCounters, count: usize, now_ms: u64, kind: FailureKind) {
         counters.memcached_errors.add(count as u64);
-        if self.server.failed(u32::try_from(count).unwrap_or(u32::MAX), now_ms) {
+        if self.server.failed(u32::try_from(count).unwrap_or(u32::MAX), now_ms, kind) {
             counters.memcached_ejections.add(1);
         }
     }
@@ -193,7 +193,7 @@ impl Lane {
         queue.first_deadline_ms = deadlines.min().unwrap_or(u64::MAX);
         if count > 0 {
             self.is_retired.set(true);
-            self.count_failures(counters, count, now_ms);
+            self.count_failures(counters, count, now_ms, FailureKind::Timeout);
             for waiting in queue.waiting.iter_mut().filter(|waiting| waiting.is_late(now_ms)) {
                 waiting.is_over = true;
                 // Whatever part of it is with the kernel by now: the lane goes on, and so does the rest of it.

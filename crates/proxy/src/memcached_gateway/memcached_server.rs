@@ -12,13 +12,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use wire::memcached::Reply;
 
+use crate::clock::mono_now_ms;
 use crate::counters::CoreCounters;
-use crate::memcached_gateway::gateway_call::{Failure, GatewayCall, ReceivedReply};
+use crate::health_notice::HealthNotice;
+use crate::memcached_gateway::gateway_call::{Failure, FailureKind, GatewayCall, ReceivedReply};
 use crate::memcached_gateway::gateway_settings::{MemcachedAddress, MemcachedLogin, MemcachedSettings, MemcachedTls};
 use crate::memcached_gateway::read_flights::ReadFlights;
 use crate::origin::Whereabouts;
+use crate::stderr_line::complain;
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -32,6 +36,7 @@ pub(crate) struct Server {
     failures: AtomicU32,
     /// 0: in use.
     ejected_until_ms: AtomicU64,
+    notice: Mutex<HealthNotice>,
 }
 
 /// What makes two servers the same across routes and reloads.
@@ -76,6 +81,7 @@ impl Server {
             flights: ReadFlights::new(),
             failures: AtomicU32::new(0),
             ejected_until_ms: AtomicU64::new(0),
+            notice: Mutex::default(),
         }
     }
 
@@ -97,12 +103,26 @@ impl Server {
     pub(crate) fn answered(&self) {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
-            self.ejected_until_ms.store(0, Ordering::Relaxed);
+            if self.ejected_until_ms.swap(0, Ordering::Relaxed) > 0 {
+                self.tell(|notice| notice.up(mono_now_ms()));
+            }
+        }
+    }
+
+    /// Says what was held back of how it is, if its time has come.
+    pub(crate) fn tell_what_is_due(&self, now_ms: u64) {
+        self.tell(|notice| notice.due(now_ms));
+    }
+
+    fn tell(&self, line_of: impl FnOnce(&mut HealthNotice) -> Option<String>) {
+        let line = line_of(&mut self.notice.lock());
+        if let Some(line) = line {
+            complain(format_args!("memcached ({}) {line}", self.label()));
         }
     }
 
     /// So many commands failed. True when that ejects it.
-    pub(crate) fn failed(&self, count: u32, now_ms: u64) -> bool {
+    pub(crate) fn failed(&self, count: u32, now_ms: u64, why: FailureKind) -> bool {
         let before =
             self.failures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(count)));
         let failures = before.unwrap_or_else(|n| n).saturating_add(count);
@@ -110,7 +130,12 @@ impl Server {
             return false;
         }
         let until_ms = now_ms.saturating_add(self.terms.ejection_time_ms).max(1);
-        self.ejected_until_ms.swap(until_ms, Ordering::Relaxed) == 0
+        let ejects = self.ejected_until_ms.swap(until_ms, Ordering::Relaxed) == 0;
+        if ejects {
+            let line = || format!("{}, {failures} failures in a row (ejection_failures)", why.token());
+            self.tell(|notice| notice.down(mono_now_ms(), line));
+        }
+        ejects
     }
 
     /// Ends a command: counts a failure that nobody hears of, sees to it that nobody joins what is older than a change, and
@@ -159,21 +184,23 @@ mod tests {
     #[test]
     fn failures_in_a_row_eject_and_one_probe_at_a_time_finds_the_way_back() {
         let server = server();
-        assert!(!server.failed(2, 1_000) && server.admits(1_000));
+        assert!(!server.failed(2, 1_000, FailureKind::Lost) && server.admits(1_000));
         server.answered();
-        assert!(!server.failed(2, 1_000) && server.admits(1_000), "the answer between counts");
-        assert!(server.failed(1, 1_000), "the third in a row");
+        assert!(!server.failed(2, 1_000, FailureKind::Lost) && server.admits(1_000), "the answer between counts");
+        assert!(server.failed(1, 1_000, FailureKind::Lost), "the third in a row");
         assert!(!server.admits(1_099));
         assert!(server.admits(1_100), "the probe");
         assert!(!server.admits(1_100) && !server.admits(1_199), "one is enough");
-        assert!(!server.failed(1, 1_150), "it was ejected already");
+        assert!(!server.failed(1, 1_150, FailureKind::Lost), "it was ejected already");
+        assert!(server.notice.lock().is_told_down());
         assert!(!server.admits(1_249) && server.admits(1_250));
         server.answered();
+        assert!(!server.notice.lock().is_told_down());
         assert!(server.admits(1_250) && server.admits(1_250));
     }
 
     #[test]
     fn many_failures_at_once_eject_at_once() {
-        assert!(server().failed(3, 1_000));
+        assert!(server().failed(3, 1_000, FailureKind::Lost));
     }
 }

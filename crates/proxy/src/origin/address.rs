@@ -5,17 +5,22 @@
 //! Every request asks, on every core: the answer is one load of a word that is rarely written. What leads to it is behind a lock that
 //! requests take only when a failure ejects somebody.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tls::Protocol;
 
+use super::OriginFailure;
 use super::address_order::AddressOrder;
 use super::dial::DialAddress;
 use super::limits::SLOW_PERMILLE_MIN;
+use super::origin_error::Span;
 use super::origin_pool::Shelves;
 use crate::backend_health::{BackendHealth, ProbeStatus};
+use crate::health_notice::{HealthNotice, NoticeSubject};
 use crate::probe_window::ProbeWindow;
 use crate::rendezvous;
 use crate::socket::Socket;
@@ -26,6 +31,14 @@ pub struct Ejection {
     /// Failures in a row; 0 ejects nobody.
     pub failures_max: u32,
     pub time_ms: u64,
+}
+
+/// What an address did wrong.
+pub enum AddressFault<'a> {
+    /// Nobody could be connected to there: it is down, whatever else is known of it.
+    Unreachable(&'a dyn Display),
+    /// It was asked. That may be the request's fault, so that it is down only when this ejects it.
+    Answer(OriginFailure),
 }
 
 /// Whether an address is asked.
@@ -75,6 +88,9 @@ pub struct Address {
     /// Its share grows from then on.
     slow_since_ms: AtomicU64,
     decided: Mutex<Decided>,
+    /// What the operator is to be told of its health is held back for now.
+    owes_line: AtomicBool,
+    subject: Arc<NoticeSubject>,
     /// Requests under way, where the balance asks for them.
     pub in_use: AtomicU32,
     /// Open to it, in use or idle; over HTTP/2, requests under way.
@@ -97,9 +113,16 @@ struct Decided {
     is_unprobed: bool,
     is_ejected: bool,
     is_slow: bool,
+    /// Nobody could be connected to, or what was asked of it ejected it; and it has not answered since.
+    is_failing: bool,
+    notice: HealthNotice,
 }
 
 impl Decided {
+    fn is_down_by_probe(&self) -> bool {
+        !self.is_unprobed && self.probes.as_ref().is_some_and(|probes| !probes.read().healthy)
+    }
+
     fn marks(&self) -> u32 {
         let by_order = match self.order {
             AddressOrder::Auto => 0,
@@ -107,10 +130,9 @@ impl Decided {
             AddressOrder::Down => mark::OUT,
             AddressOrder::Drain => mark::OUT | mark::DRAINED,
         };
-        let is_down = !self.is_unprobed && self.probes.as_ref().is_some_and(|probes| !probes.read().healthy);
         let bit = |is_set: bool, bit| if is_set { bit } else { 0 };
         by_order
-            | bit(is_down, mark::DOWN_BY_PROBE)
+            | bit(self.is_down_by_probe(), mark::DOWN_BY_PROBE)
             | bit(self.is_ejected, mark::EJECTED)
             | bit(self.is_slow, mark::SLOW)
     }
@@ -122,7 +144,8 @@ fn is_asked(marks: u32) -> bool {
 }
 
 impl Address {
-    pub fn new(place: DialAddress, shelves_count: usize) -> Address {
+    /// `subject`: of what its health is told.
+    pub(super) fn new(place: DialAddress, shelves_count: usize, subject: Arc<NoticeSubject>) -> Address {
         let label: Arc<str> = place.to_string().into();
         Address {
             place,
@@ -134,6 +157,8 @@ impl Address {
             is_tried: AtomicBool::new(false),
             slow_since_ms: AtomicU64::new(0),
             decided: Mutex::default(),
+            owes_line: AtomicBool::new(false),
+            subject,
             in_use: AtomicU32::new(0),
             connections: AtomicUsize::new(0),
             http2_connections: AtomicUsize::new(0),
@@ -259,28 +284,65 @@ impl Address {
 
     #[cold]
     fn forgive(&self, now_ms: u64) {
-        let _decided = self.decided.lock();
+        let mut decided = self.decided.lock();
         self.failures.store(0, Ordering::Relaxed);
         if self.ejected_until_ms.swap(0, Ordering::Relaxed) > 0 {
             self.slow_since_ms.store(now_ms, Ordering::Relaxed);
+        }
+        decided.is_failing = false;
+        let line = if decided.is_down_by_probe() { None } else { decided.notice.up(now_ms) };
+        self.tell(decided, line);
+    }
+
+    /// Says the line, and whether there is one that has to wait, when nothing is locked any more.
+    fn tell(&self, decided: MutexGuard<'_, Decided>, line: Option<String>) {
+        self.owes_line.store(decided.notice.owes_line(), Ordering::Relaxed);
+        drop(decided);
+        self.subject.say(&self.label, line);
+    }
+
+    /// Since when it is down, and why, if it is.
+    pub fn down(&self) -> Option<(u64, String)> {
+        self.decided.lock().notice.reason()
+    }
+
+    /// Says what was held back, if its time has come.
+    pub fn tell_what_is_due(&self, now_ms: u64) {
+        if self.owes_line.load(Ordering::Relaxed) {
+            let mut decided = self.decided.lock();
+            let line = decided.notice.due(now_ms);
+            self.tell(decided, line);
         }
     }
 
     /// Counts a failure; true if it ejected the address. The count stays high, so that one more failure after the
     /// sentence ejects it again, and only an answer forgives.
-    pub fn failed(&self, ejection: Ejection, now_ms: u64) -> bool {
+    pub fn failed(&self, ejection: Ejection, now_ms: u64, fault: AddressFault<'_>) -> bool {
         let failures = self.failures.load(Ordering::Relaxed).saturating_add(1);
         self.failures.store(failures, Ordering::Relaxed);
         let ejects = ejection.failures_max > 0 && failures >= ejection.failures_max && !self.is_ejected(now_ms);
+        let is_unreachable = matches!(fault, AddressFault::Unreachable(_));
+        if !ejects && !is_unreachable {
+            return false;
+        }
+        let mut decided = self.decided.lock();
         if ejects {
             let until_ms = now_ms.saturating_add(ejection.time_ms);
-            let mut decided = self.decided.lock();
             self.ejected_until_ms.store(until_ms, Ordering::Relaxed);
             // Not before an answer came: until then it has its turns, but one request at a time.
             self.slow_since_ms.store(u64::MAX, Ordering::Relaxed);
             (decided.is_ejected, decided.is_slow) = (true, true);
             self.marks.store(decided.marks(), Ordering::Relaxed);
         }
+        decided.is_failing = true;
+        let line = decided.notice.down(now_ms, || match fault {
+            AddressFault::Unreachable(why) => why.to_string(),
+            AddressFault::Answer(why) => {
+                let time = Span(Duration::from_millis(ejection.time_ms));
+                format!("{why}; {failures} failures in a row (ejection_failures), left out for {time} (ejection_time)")
+            }
+        });
+        self.tell(decided, line);
         ejects
     }
 }
@@ -341,6 +403,18 @@ impl Address {
                 decided.is_unprobed = false;
             }
         });
+        let mut decided = self.decided.lock();
+        // It answers, and nobody may have asked it for anything since it failed.
+        decided.is_failing &= !good || self.is_ejected(now_ms);
+        let line = match decided.is_down_by_probe() {
+            true => {
+                let status = decided.probes.as_ref().and_then(BackendHealth::probe_status);
+                decided.notice.down(now_ms, || status.map(|status| status.to_string()).unwrap_or_default())
+            }
+            false if decided.is_failing => None,
+            false => decided.notice.up(now_ms),
+        };
+        self.tell(decided, line);
     }
 
     pub fn probe_status(&self) -> Option<ProbeStatus> {
@@ -371,17 +445,18 @@ mod tests {
     use crate::origin::in_use::InUse;
 
     const EJECTION: Ejection = Ejection { failures_max: 3, time_ms: 10_000 };
+    const SILENT: AddressFault<'static> = AddressFault::Answer(OriginFailure::FirstByte);
 
     fn address() -> Address {
-        Address::new(DialAddress::Tcp(([10, 0, 0, 1], 80).into()), 1)
+        Address::new(DialAddress::Tcp(([10, 0, 0, 1], 80).into()), 1, Arc::default())
     }
 
     #[test]
     fn an_answer_between_failures_starts_the_count_again() {
         let address = address();
         for _ in 0..10 {
-            assert!(!address.failed(EJECTION, 0));
-            assert!(!address.failed(EJECTION, 0));
+            assert!(!address.failed(EJECTION, 0, SILENT));
+            assert!(!address.failed(EJECTION, 0, SILENT));
             address.succeeded(|| 0);
         }
     }
@@ -389,13 +464,13 @@ mod tests {
     #[test]
     fn no_failures_max_ejects_nobody() {
         let address = address();
-        assert!((0..100).all(|_| !address.failed(Ejection { failures_max: 0, time_ms: 1 }, 0)));
+        assert!((0..100).all(|_| !address.failed(Ejection { failures_max: 0, time_ms: 1 }, 0, SILENT)));
     }
 
     #[test]
     fn who_comes_back_from_an_ejection_gets_its_share_little_by_little() {
         let address = address();
-        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0, SILENT));
         assert_eq!(address.standing(9_999, 1_000), Standing::LastResort);
         assert_eq!(address.standing(10_000, 1_000), FULL, "it is found out what it is like");
         address.succeeded(|| 10_000);
@@ -413,7 +488,7 @@ mod tests {
     #[test]
     fn who_answers_before_its_sentence_is_over_begins_then() {
         let address = address();
-        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0, SILENT));
         address.succeeded(|| 4_000);
         assert_eq!(address.standing(4_500, 1_000), Standing::Serves { permille: 500 });
         assert_eq!(address.standing(10_000, 1_000), FULL, "and not once more when it would have been over");
@@ -423,7 +498,7 @@ mod tests {
     fn one_request_finds_out_what_an_address_is_like_whose_sentence_is_served() {
         let address = Arc::new(address());
         assert!(InUse::begin(false, &address).is_none(), "nobody asks");
-        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0, SILENT));
         let trial = InUse::begin(false, &address).expect("it was ejected");
         assert!(InUse::begin(false, &address).is_none(), "one is enough");
         assert_eq!(address.standing(10_000, 0), Standing::LastResort, "the others are not for it meanwhile");
@@ -440,10 +515,10 @@ mod tests {
     #[test]
     fn a_trial_that_fails_ejects_again() {
         let address = Arc::new(address());
-        (0..3).for_each(|_| _ = address.failed(EJECTION, 0));
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0, SILENT));
         address.settle_marks(10_000, 0);
         let trial = InUse::begin(false, &address).expect("what is settled leaves it on trial");
-        assert!(address.failed(EJECTION, 10_000));
+        assert!(address.failed(EJECTION, 10_000, SILENT));
         drop(trial);
         assert_eq!(address.standing(19_999, 0), Standing::LastResort);
     }
@@ -454,7 +529,7 @@ mod tests {
         address.set_probed(Some(&ProbeWindow::new(1, 1, 1)), false, 0, 0);
         assert!(address.is_unmarked());
         address.note_probe(false, "refused".to_owned(), 1, 10, 10);
-        (0..3).for_each(|_| _ = address.failed(EJECTION, 10));
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 10, SILENT));
         assert_eq!(address.standing(10, 0), Standing::LastResort);
         address.order(AddressOrder::Up, 10);
         assert_eq!(address.standing(10, 0), FULL);
@@ -468,6 +543,35 @@ mod tests {
         address.note_probe(true, "200".to_owned(), 1, 20_000, 20_000);
         assert_eq!(address.standing(21_000, 2_000), Standing::Serves { permille: 500 }, "it begins slowly");
         assert_eq!(address.standing(20_000, 0), FULL);
+    }
+
+    #[test]
+    fn who_cannot_be_connected_to_is_down_at_once_and_who_answers_badly_when_it_is_ejected() {
+        let address = address();
+        address.failed(EJECTION, 0, AddressFault::Unreachable(&"refused"));
+        assert!(address.down().is_some());
+        address.succeeded(|| 5_000);
+        assert!(address.down().is_none());
+        (0..2).for_each(|_| _ = address.failed(EJECTION, 6_000, SILENT));
+        assert!(address.down().is_none());
+        address.failed(EJECTION, 6_000, SILENT);
+        assert!(address.down().is_some());
+    }
+
+    #[test]
+    fn who_fails_and_is_probed_is_back_when_a_probe_says_so_and_its_sentence_is_served() {
+        let address = address();
+        address.set_probed(Some(&ProbeWindow::new(1, 1, 1)), false, 0, 0);
+        (0..3).for_each(|_| _ = address.failed(EJECTION, 0, SILENT));
+        address.note_probe(false, "refused".to_owned(), 1, 5_000, 5_000);
+        assert!(address.down().is_some());
+        address.note_probe(true, "200".to_owned(), 1, 6_000, 6_000);
+        assert!(address.down().is_some(), "requests do not go there yet");
+        address.note_probe(true, "200".to_owned(), 1, 11_000, 11_000);
+        assert!(address.down().is_none());
+        address.note_probe(false, "503 instead of 200".to_owned(), 1, 12_000, 12_000);
+        address.succeeded(|| 13_000);
+        assert!(address.down().is_some(), "its probes still fail");
     }
 
     #[test]

@@ -4,10 +4,12 @@ use super::*;
 use crate::origin::address::Ejection;
 use crate::origin::address_order::AddressOrder;
 use crate::origin::dial::DialAddress;
+use crate::origin::{AddressFault, OriginFailure};
 use crate::probe_window::ProbeWindow;
 use crate::settings::HashKey;
 
 const EJECTION: Ejection = Ejection { failures_max: 3, time_ms: 10_000 };
+const SILENT: AddressFault<'static> = AddressFault::Answer(OriginFailure::FirstByte);
 
 /// Addresses of these weights, a `b` behind one that is a backup.
 fn weighed(kind: BalanceKind, weights: &[&str]) -> Book {
@@ -18,7 +20,7 @@ fn of_terms(terms: BookTerms, weights: &[&str]) -> Book {
     let member = |(n, written): (usize, &&str)| {
         let weight = written.trim_end_matches('b').parse().unwrap();
         let place = DialAddress::Tcp(([10, 0, 0, 1], n as u16).into());
-        (Arc::new(Address::new(place, 1)), UrlShare { weight, is_backup: written.ends_with('b') })
+        (Arc::new(Address::new(place, 1, Arc::default())), UrlShare { weight, is_backup: written.ends_with('b') })
     };
     Book::new(weights.iter().enumerate().map(member).collect(), terms, (0, 0))
 }
@@ -48,7 +50,7 @@ fn check(book: &Book, now_ms: u64, expect: &[usize]) {
 }
 
 fn eject(book: &Book, which: usize, now_ms: u64) {
-    (0..3).for_each(|_| _ = book.addresses[which].failed(EJECTION, now_ms));
+    (0..3).for_each(|_| _ = book.addresses[which].failed(EJECTION, now_ms, SILENT));
 }
 
 /// Of so many turns, how many each had.
@@ -68,14 +70,14 @@ fn turns_go_round() {
 #[test]
 fn failures_in_a_row_eject_for_a_time() {
     let book = book(3);
-    let ejected: Vec<bool> = (0..4).map(|_| book.addresses[1].failed(EJECTION, 5)).collect();
+    let ejected: Vec<bool> = (0..4).map(|_| book.addresses[1].failed(EJECTION, 5, SILENT)).collect();
     assert_eq!(ejected, [false, false, true, false]);
     check(&book, 10_004, &[0, 2, 2, 0, 2]);
     check(&book, 10_005, &[0, 1, 2]);
-    assert!(book.addresses[1].failed(EJECTION, 10_005), "after its time one failure is enough");
+    assert!(book.addresses[1].failed(EJECTION, 10_005, SILENT), "after its time one failure is enough");
     book.addresses[1].succeeded(|| 10_006);
     check(&book, 10_006, &[0, 1, 2]);
-    assert!(!book.addresses[1].failed(EJECTION, 10_006), "an answer forgives");
+    assert!(!book.addresses[1].failed(EJECTION, 10_006, SILENT), "an answer forgives");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::address::AddressFault;
 use super::address::{Address, Standing};
 use super::balance::{Affinity, RequestTurn};
 use super::dial::DialAddress;
@@ -110,15 +111,17 @@ impl Origin {
                 Err(kind) => {
                     core.counters.origin_errors_connect.add(1);
                     OriginFault::of(&kind).into_iter().for_each(|fault| self.servers.went_wrong(fault));
-                    let blamed = kind.blames_address();
-                    if blamed && address.failed(self.ejection, at(now)) {
+                    let error = self.error(Some(Arc::clone(&address.label)), kind);
+                    let blamed = error.kind.blames_address();
+                    let fault = AddressFault::Unreachable(&error.reason());
+                    if blamed && address.failed(self.ejection, at(now), fault) {
                         core.counters.origin_ejections.add(1);
                     }
                     tried.push(Arc::clone(&address));
                     let more = self.servers.book().pick(turn, at(now), &tried).is_some();
                     let is_last = !self.retries.on_connect || tried.len() > self.retries.others_max;
                     if !blamed || is_last || !more {
-                        return Err(self.error(Some(Arc::clone(&address.label)), kind));
+                        return Err(error);
                     }
                 }
             }
@@ -171,7 +174,8 @@ impl Origin {
         dial_staggered(first, next, dial, |address, kind| {
             core.counters.origin_errors_connect.add(1);
             OriginFault::of(kind).into_iter().for_each(|fault| self.servers.went_wrong(fault));
-            if address.failed(self.ejection, now_ms) {
+            let fault = AddressFault::Unreachable(&"nobody could be connected to");
+            if address.failed(self.ejection, now_ms, fault) {
                 core.counters.origin_ejections.add(1);
             }
             tried.push(Arc::clone(address));

@@ -130,57 +130,82 @@ impl std::error::Error for OriginError {}
 
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self.declared {
+        write!(f, "{} \"{}\"", self.declared.word(), self.origin)?;
+        if let Some(address) = self.address.as_ref().filter(|_| !self.declared.is_strangers()) {
+            write!(f, " ({address})")?;
+        }
+        write!(f, ": {}", self.reason())
+    }
+}
+
+impl Declared {
+    /// What it is called in front of its name.
+    pub(super) fn word(self) -> &'static str {
+        match self {
             Declared::InConfig | Declared::AsApplication => "origin",
             Declared::InVcl => "backend",
             Declared::AsTarget => "destination",
             Declared::AsParent => "proxy",
-        };
-        write!(f, "{word} \"{}\"", self.origin)?;
-        let is_strangers = matches!(self.declared, Declared::AsTarget | Declared::AsParent);
-        if let Some(address) = self.address.as_ref().filter(|_| !is_strangers) {
-            write!(f, " ({address})")?;
         }
-        match &self.kind {
+    }
+
+    fn is_strangers(self) -> bool {
+        matches!(self, Declared::AsTarget | Declared::AsParent)
+    }
+}
+
+/// What of an error is behind the origin's name.
+pub(super) struct Reason<'a>(&'a OriginError);
+
+impl OriginError {
+    pub(super) fn reason(&self) -> Reason<'_> {
+        Reason(self)
+    }
+}
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = self.0;
+        match &error.kind {
             OriginErrorKind::Forbidden => write!(
                 f,
-                ": it has no public address: it belongs to this machine or to a network of its own \
+                "it has no public address: it belongs to this machine or to a network of its own \
                  (forward.allow_destinations)"
             ),
             // What name servers say of each other is not for strangers.
-            OriginErrorKind::Resolve { .. } if is_strangers => {
-                write!(f, ": its name did not resolve")
+            OriginErrorKind::Resolve { .. } if error.declared.is_strangers() => {
+                write!(f, "its name did not resolve")
             }
-            OriginErrorKind::Resolve { why } => write!(f, ": name did not resolve: {why} (resolver)"),
-            OriginErrorKind::Connect { why } => write!(f, ": connect failed: {why} ({})", self.setting("urls")),
+            OriginErrorKind::Resolve { why } => write!(f, "name did not resolve: {why} (resolver)"),
+            OriginErrorKind::Connect { why } => write!(f, "connect failed: {why} ({})", error.setting("urls")),
             OriginErrorKind::ConnectTimeout { after } => {
-                write!(f, ": connect timed out after {} ({})", Span(*after), self.setting("connect_timeout"))
+                write!(f, "connect timed out after {} ({})", Span(*after), error.setting("connect_timeout"))
             }
             OriginErrorKind::Tls { fault } => {
                 let (what, setting) = tls_fault(*fault);
-                write!(f, ": {what} ({})", self.setting(setting))
+                write!(f, "{what} ({})", error.setting(setting))
             }
             OriginErrorKind::Exhausted { why } => {
-                write!(f, ": connect failed for want of something of ours: {why} (ulimit -n, ip_local_port_range)")
+                write!(f, "connect failed for want of something of ours: {why} (ulimit -n, ip_local_port_range)")
             }
             OriginErrorKind::QueueFull { queue_max } => write!(
                 f,
-                ": all connections in use and {queue_max} requests waiting ({}, {})",
-                self.setting("max_connections"),
-                self.setting("queue_max")
+                "all connections in use and {queue_max} requests waiting ({}, {})",
+                error.setting("max_connections"),
+                error.setting("queue_max")
             ),
             OriginErrorKind::QueueTimeout { after } => {
-                write!(f, ": no connection became free within {} ({})", Span(*after), self.setting("queue_timeout"))
+                write!(f, "no connection became free within {} ({})", Span(*after), error.setting("queue_timeout"))
             }
             OriginErrorKind::Http2Only => {
-                write!(f, ": the request needs HTTP/1, and its URL is h2:// ({})", self.setting("urls"))
+                write!(f, "the request needs HTTP/1, and its URL is h2:// ({})", error.setting("urls"))
             }
             OriginErrorKind::AllOut => write!(
                 f,
-                ": every address is out: by failures or probes ({}), or by order (POST /origins/NAME of the admin address)",
-                self.setting("circuit_breaker")
+                "every address is out: by failures or probes ({}), or by order (POST /origins/NAME of the admin address)",
+                error.setting("circuit_breaker")
             ),
-            OriginErrorKind::Nowhere => write!(f, ": it has no address, on purpose (backend {} none)", self.origin),
+            OriginErrorKind::Nowhere => write!(f, "it has no address, on purpose (backend {} none)", error.origin),
         }
     }
 }

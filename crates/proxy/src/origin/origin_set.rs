@@ -108,6 +108,9 @@ impl Origins {
                 None => Servers::new(origin.urls.clone(), terms, origin.connections_max, &account, None),
             };
             servers.set_connections_max(origin.connections_max);
+            if !origin.urls.iter().any(|url| matches!(url, OriginUrl::Mocked(_))) {
+                servers.subject.is_called(format!("{} \"{}\"", declared.word(), origin.name));
+            }
             let tls = TlsClients::new(origin, authorities);
             Arc::new(Origin::new(origin, declared, tls, servers, Arc::clone(&resolver)))
         });

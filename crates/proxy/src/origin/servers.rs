@@ -23,6 +23,7 @@ use super::origin_pool::{Idle, IdleAccount, Oldest};
 use super::origin_queue::{ConnectionSlots, Grant};
 use super::resolver::Resolver;
 use crate::clock::wall_now_ms;
+use crate::health_notice::{HealthNotice, NoticeSubject};
 use crate::probe_window::ProbeWindow;
 use crate::settings::{BalanceSettings, OriginSettings, OriginUrl, ProbeSettings};
 
@@ -49,6 +50,10 @@ pub struct Servers {
     /// What went wrong by their doing. Failures are rare, so that cores may share one count.
     pub faults: FaultCounts,
     pub carried: Arc<CarriedBytes>,
+    /// As what its operator knows them.
+    pub subject: Arc<NoticeSubject>,
+    /// Whether its names lead anywhere.
+    nameless: Mutex<HealthNotice>,
 }
 
 /// How its addresses share the requests, and how they are probed.
@@ -109,6 +114,8 @@ impl Servers {
             asked: AtomicU64::new(0),
             faults: FaultCounts::default(),
             carried: Arc::default(),
+            subject: Arc::default(),
+            nameless: Mutex::default(),
         });
         servers.rewrite_book(&servers.names.lock(), 0);
         let mut members = account.members.lock();
@@ -281,9 +288,12 @@ impl Servers {
 
     /// Closes what this core left on its shelves for too long or what its origins closed meanwhile.
     pub fn sweep(&self, core: usize, now_ms: u64) {
+        let line = self.nameless.lock().due(now_ms);
+        self.say_of_names(line);
         let book = self.book.load();
         for address in &book.addresses {
             address.settle_marks(now_ms, book.terms().slow_ms);
+            address.tell_what_is_due(now_ms);
             for idle in address.shelves.take_unusable(core, |idle| self.is_usable(idle, core, now_ms)) {
                 self.close_idle(address, idle);
             }
@@ -360,8 +370,31 @@ impl Servers {
         let mut names = self.names.lock();
         names.heard(index, answer, now_ms);
         self.rewrite_book(&names, now_ms);
+        let failure = names.failure();
         drop(names);
         self.heard.notify_waiters();
+        self.tell_of_names(failure, now_ms);
+    }
+
+    fn say_of_names(&self, line: Option<String>) {
+        if line.is_some() {
+            self.subject.say(OriginUrl::name_of_all(&self.urls), line);
+        }
+    }
+
+    /// Without any address nobody can be asked, and there is no address whose health could be told.
+    fn tell_of_names(&self, failure: Option<Nameless>, now_ms: u64) {
+        let mut nameless = self.nameless.lock();
+        let line = match (self.book.load().addresses.is_empty(), failure) {
+            (false, _) => nameless.up(now_ms),
+            (true, Some(Nameless { host, why: Some(why), .. })) => {
+                nameless.down(now_ms, || format!("its name {host} did not resolve: {why} (resolver)"))
+            }
+            // What is not known yet.
+            (true, _) => None,
+        };
+        drop(nameless);
+        self.say_of_names(line);
     }
 
     /// Addresses named again keep their health and connections; those no longer named lose their idle ones. Who comes new beside others
@@ -373,7 +406,8 @@ impl Servers {
         let member = |NamedPlace { at, url, service }: NamedPlace| {
             let known = known(&at);
             let is_new = known.is_none() && !old.addresses.is_empty();
-            let address = known.unwrap_or_else(|| Arc::new(Address::new(at, self.shelves_count)));
+            let address =
+                known.unwrap_or_else(|| Arc::new(Address::new(at, self.shelves_count, Arc::clone(&self.subject))));
             if is_new {
                 address.begin_slowly(now_ms);
             }

@@ -97,7 +97,7 @@ mod tests {
     use crate::settings::UrlShare;
 
     fn address(text: &str) -> Arc<Address> {
-        Arc::new(Address::new(DialAddress::Tcp(text.parse().unwrap()), 1))
+        Arc::new(Address::new(DialAddress::Tcp(text.parse().unwrap()), 1, Arc::default()))
     }
 
     fn book(addresses: &[&str]) -> Book {
