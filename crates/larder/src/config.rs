@@ -45,6 +45,7 @@ mod routes;
 mod said_twice;
 mod sample;
 mod schema;
+mod secrets;
 mod section;
 mod sections;
 mod show;

@@ -59,6 +59,7 @@ fn shown(flags: &ShowFlags) -> Result<String, ConfigError> {
         accelerates: plan.accelerates_something(),
         listens_by_default: flag_settings::default_address(),
         changed_only: flags.changed,
+        with_secrets: flags.secrets,
     };
     let head = match name.is_empty() {
         true => String::new(),
@@ -161,6 +162,20 @@ mod tests {
     }
 
     #[test]
+    fn secrets_are_shown_to_who_asks_for_them() {
+        let text = "[origin.a]\nurls = \"http://a\"\n[admin]\ntoken = \"0123456789abcdef\"\n[traces]\n\
+                    endpoint = \"http://127.0.0.1:4318\"\nheaders = { Authorization = \"Bearer of-the-collector\" }\n";
+        let path = file("secrets.toml", text);
+        let path = path.to_str().unwrap();
+        let all = shown(&flags(&["--config", path])).unwrap();
+        assert!(all.contains("token = \"(secret)\"") && all.contains("secrets.toml:4\n"), "{all}");
+        assert!(!all.contains("0123456789abcdef") && !all.contains("of-the-collector"), "{all}");
+        assert!(config::read(&all).is_err(), "nobody starts larder with that token");
+        let words = ["--config", path, "--secrets"];
+        check(&words, &["token = \"0123456789abcdef\"", "Bearer of-the-collector"]);
+    }
+
+    #[test]
     fn what_a_file_says_is_shown_with_its_lines_and_flags_over_it() {
         let sample = file("sample.toml", &config::sample());
         check(&["--config", sample.to_str().unwrap()], &["sample.toml:"]);
@@ -201,6 +216,7 @@ mod tests {
             shown(&ShowFlags {
                 changed: false,
                 as_vcl: false,
+                secrets: false,
                 serve: ServeFlags { config: Some("/nowhere".into()), ..flags(&[]).serve }
             })
             .is_err()

@@ -273,6 +273,10 @@ pub struct ShowFlags {
     #[arg(long)]
     pub changed: bool,
 
+    /// Print tokens and passwords as they are; else "(secret)" stands in their place
+    #[arg(long)]
+    pub secrets: bool,
+
     /// Print the routes as a program in VCL, and name what of them has none
     #[arg(long, conflicts_with = "changed")]
     pub as_vcl: bool,

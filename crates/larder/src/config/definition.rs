@@ -22,6 +22,17 @@ pub struct KeyDefinition {
     pub is_required: bool,
     /// What a number counts, where the name does not say.
     pub unit: Option<&'static str>,
+    pub secrecy: Secrecy,
+}
+
+/// Whether a value is for its owner alone. `larder config show` leaves such out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrecy {
+    Open,
+    /// All that stands there; of a map, each value.
+    Secret,
+    /// Of a map, values under names that credentials have: `Authorization`, `DB_PASSWORD`.
+    ByName,
 }
 
 /// What values a key takes.
@@ -64,7 +75,18 @@ pub const V0_1: &str = "0.1.0";
 /// A key of this name and type.
 pub const fn key(since: &'static str, name: &'static str, kind: ValueKind, says: &'static str) -> KeyDefinition {
     let (default, without, example) = (None, None, None);
-    KeyDefinition { name, kind, since, says, default, without, example, is_required: false, unit: None }
+    KeyDefinition {
+        name,
+        kind,
+        since,
+        says,
+        default,
+        without,
+        example,
+        is_required: false,
+        unit: None,
+        secrecy: Secrecy::Open,
+    }
 }
 
 impl KeyDefinition {
@@ -94,6 +116,18 @@ impl KeyDefinition {
 
     pub const fn unit(mut self, unit: &'static str) -> KeyDefinition {
         self.unit = Some(unit);
+        self
+    }
+
+    /// Nobody is shown what stands there.
+    pub const fn secret(mut self) -> KeyDefinition {
+        self.secrecy = Secrecy::Secret;
+        self
+    }
+
+    /// Nobody is shown what stands there under a name that credentials have.
+    pub const fn secret_by_name(mut self) -> KeyDefinition {
+        self.secrecy = Secrecy::ByName;
         self
     }
 

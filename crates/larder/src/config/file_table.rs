@@ -43,10 +43,10 @@ impl<'a> FileTable<'a> {
         keys.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// A value as TOML on one line, and the line that it stands on.
-    pub fn shown(&self, text: &str, key: &str) -> Option<(String, usize)> {
+    /// A value, and the line that it stands on.
+    pub fn shown(&self, text: &str, key: &str) -> Option<(&'a Value, usize)> {
         let at = self.places.get(key)?.span().start;
         let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
-        Some((self.values.get(key)?.to_string(), line))
+        Some((self.values.get(key)?, line))
     }
 }

@@ -12,7 +12,7 @@ use super::file_table::FileTable;
 use super::flag_words::{FlagTable, FlagWords};
 use super::keys::{self, SECTIONS};
 use super::limits_section;
-use super::literal;
+use super::{literal, secrets};
 use crate::quantities::{parse_duration, parse_size};
 
 /// A file, what flags say over it, and what came of both.
@@ -31,6 +31,8 @@ pub struct Shown<'a> {
     pub listens_by_default: String,
     /// Leave out what is a default.
     pub changed_only: bool,
+    /// Tokens and passwords are shown, too.
+    pub with_secrets: bool,
 }
 
 const DEFAULT: &str = "default";
@@ -146,7 +148,7 @@ impl Shown<'_> {
         // Varnish's parameters that mean nothing here.
         if let Some(table) = table.filter(|_| section.path == "policy") {
             let others = table.keys().into_iter().filter(|name| section.key(name).is_none());
-            lines.extend(others.filter_map(|name| self.of_file(table, name)));
+            lines.extend(others.filter_map(|name| self.of_file(section, None, table, name)));
         }
         Block { header, lines, is_item: section.is_list && table.is_some() }
     }
@@ -157,9 +159,19 @@ impl Shown<'_> {
         !self.changed_only && !group.are_aliases && group.beside.is_none_or(is_said) && !is_refused
     }
 
-    fn of_file(&self, table: FileTable<'_>, key: &str) -> Option<Line> {
+    fn of_file(
+        &self,
+        section: &SectionDefinition,
+        definition: Option<&KeyDefinition>,
+        table: FileTable<'_>,
+        key: &str,
+    ) -> Option<Line> {
         let (value, line) = table.shown(self.text, key)?;
-        Some(Line::new(key, value, &format!("{}:{line}", self.name)))
+        let shown = match self.with_secrets {
+            true => value.to_string(),
+            false => secrets::hidden(section.path, definition, key, value).to_string(),
+        };
+        Some(Line::new(key, shown, &format!("{}:{line}", self.name)))
     }
 
     fn line(
@@ -172,7 +184,7 @@ impl Shown<'_> {
         let default = key.default.map(|literal| literal());
         let of_flag =
             || self.flags.of(section.path, key.name).map(|(value, flag)| Line::new(key.name, value.to_owned(), flag));
-        let of_file = || table.and_then(|table| self.of_file(table, key.name));
+        let of_file = || table.and_then(|table| self.of_file(section, Some(key), table, key.name));
         let of_default = || default.clone().filter(|_| shows_default).map(|value| Line::new(key.name, value, DEFAULT));
         let said = of_flag().or_else(of_file);
         let said = if section.path == "limits" { self.limit(said, key, default.as_deref()) } else { said };

@@ -127,7 +127,8 @@ pub const MEMCACHED: &[KeyDefinition] = &[
     .by_default(|| literal::word(&clean().binary_keys, &BINARY_KEYS)),
     key(V0_1, "memcached_login", Text("USER:PASSWORD"), "The login for servers started with -Y.")
         .without("no login")
-        .example("\"larder:secret\""),
+        .example("\"larder:secret\"")
+        .secret(),
     key(V0_1, "content_type", Text("TYPE/SUBTYPE"), "The Content-Type of every answer.")
         .without("by the end of the key, as for files (types, default_type, charset)")
         .example("\"application/json\""),

@@ -85,7 +85,8 @@ pub const ORIGIN: &[KeyDefinition] = &[
         .example("\"route\""),
     key(V0_1, "sticky_secret", Text("16 characters or more"), "With it nobody learns addresses from the sticky cookie.")
         .without("a guess at an address can be confirmed")
-        .example("\"0123456789abcdef\""),
+        .example("\"0123456789abcdef\"")
+        .secret(),
     key(V0_1, "tls", Table, "Of https:// URLs: how the servers are known, and what larder shows them. docs/tls.md")
         .without("whom this system trusts, for the host of the URL")
         .example(
@@ -195,7 +196,8 @@ pub const FASTCGI: &[KeyDefinition] = &[
         "Variables, in place of those of the same name.",
     )
     .without("none")
-    .example("{ APP_ENV = \"prod\" }"),
+    .example("{ APP_ENV = \"prod\" }")
+    .secret_by_name(),
     key(
         V0_1,
         "keep_alive",

@@ -37,7 +37,8 @@ pub const CONDITIONS: &[KeyDefinition] = &[
         "Fields that a request must have: true for any value. Of several values each must hold; without the field none does, no ! either.",
     )
     .without("none")
-    .example("{ X-Beta = \"yes*\" }"),
+    .example("{ X-Beta = \"yes*\" }")
+    .secret_by_name(),
     key(
         V0_1,
         "preset",
@@ -161,8 +162,12 @@ pub const QUERY: &[KeyDefinition] = &[
 pub const REQUEST_HEADERS: &[KeyDefinition] = &[
     key(V0_1, "set", VALUES, "These come in place of any of the same name; an empty value takes it out.")
         .without("none")
-        .example("{ X-Site = \"$host\" }"),
-    key(V0_1, "add", VALUES, "These come beside them.").without("none").example("{ X-Way = \"here\" }"),
+        .example("{ X-Site = \"$host\" }")
+        .secret_by_name(),
+    key(V0_1, "add", VALUES, "These come beside them.")
+        .without("none")
+        .example("{ X-Way = \"here\" }")
+        .secret_by_name(),
     key(V0_1, "remove", FIELD_NAMES, "These go.").by_default(|| literal::texts([])),
 ];
 

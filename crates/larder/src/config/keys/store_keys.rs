@@ -92,7 +92,8 @@ pub const ADMIN: &[KeyDefinition] = &[
         "What a client must present to change anything over TCP, as `Authorization: Bearer TOKEN`.",
     )
     .without("only the UNIX socket may")
-    .example("\"0123456789abcdef\""),
+    .example("\"0123456789abcdef\"")
+    .secret(),
     key(V0_1, "token_file", PATH, "A file with the token, for its owner and larder alone: whoever may read larder.toml reads `token`.")
         .without("`token` is it, if there is one")
         .example("\"/etc/larder/admin.token\""),

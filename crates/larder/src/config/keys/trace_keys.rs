@@ -43,7 +43,8 @@ pub const TRACES: &[KeyDefinition] = &[
         "Sent to the collector with each request, such as a token.",
     )
     .without("none")
-    .example("{ Authorization = \"Bearer 0123456789abcdef\" }"),
+    .example("{ Authorization = \"Bearer 0123456789abcdef\" }")
+    .secret(),
     key(V0_1, "service_name", Text("any text"), "What the collector calls larder.")
         .without("server_name")
         .example("\"larder\""),
