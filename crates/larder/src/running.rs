@@ -142,29 +142,35 @@ impl Running {
             history,
             _admin_path: admin_path,
         };
-        running.order_certificates()?;
-        running.export_traces()?;
+        running.start_threads_of(&running.plan.clone())?;
+        running.order_certificates();
+        running.export_traces();
         Ok(running)
     }
 
-    /// Has spans sent to where the plan wants them.
-    fn export_traces(&mut self) -> Result<(), String> {
-        if self.traces.is_none() && self.plan.trace_collector.is_some() {
+    /// Starts the threads that a plan needs beside the proxy's. They have nothing to do before they are told, so a plan may still be
+    /// refused behind this.
+    fn start_threads_of(&mut self, plan: &Plan) -> Result<(), String> {
+        if self.acme.is_none() && plan.acme.is_some() {
+            let started = AcmeService::start(Arc::clone(&self.admin.acme), self.proxy.http_challenges());
+            self.acme = Some(started.map_err(|e| format!("cannot start the thread that orders certificates: {e}"))?);
+        }
+        if self.traces.is_none() && plan.trace_collector.is_some() {
             let started = TraceExporter::start(self.proxy.span_queue());
             self.traces = Some(started.map_err(|e| format!("cannot start the thread that exports traces: {e}"))?);
-        }
-        if let Some(traces) = &self.traces {
-            traces.take_over(self.plan.trace_collector.clone());
         }
         Ok(())
     }
 
-    /// Has those ordered that the plan wants to be. The listeners are there, so an authority is answered.
-    fn order_certificates(&mut self) -> Result<(), String> {
-        if self.acme.is_none() && self.plan.acme.is_some() {
-            let started = AcmeService::start(Arc::clone(&self.admin.acme), self.proxy.http_challenges());
-            self.acme = Some(started.map_err(|e| format!("cannot start the thread that orders certificates: {e}"))?);
+    /// Has spans sent to where the plan wants them.
+    fn export_traces(&self) {
+        if let Some(traces) = &self.traces {
+            traces.take_over(self.plan.trace_collector.clone());
         }
+    }
+
+    /// Has those ordered that the plan wants to be. The listeners are there, so an authority is answered.
+    fn order_certificates(&self) {
         if let Some(acme) = &self.acme {
             acme.take_over(self.plan.acme.clone());
         }
@@ -175,12 +181,13 @@ impl Running {
                 show_listen(&address)
             );
         }
-        Ok(())
     }
 
     /// Takes over a new plan, or refuses it whole. Open connections and the store stay as they are. Returns what is to
     /// be known of it.
     pub fn reload(&mut self, mut plan: Plan) -> Result<Vec<String>, String> {
+        // What can fail comes before anything of the plan holds.
+        self.start_threads_of(&plan)?;
         let mut told: Vec<String> = fit_connections::fit(&mut plan, self.files_max).into_iter().collect();
         // A program that is loaded looks names up by them; refused, they are what they were.
         let former_hosts = std::mem::replace(&mut *self.machine.hosts.lock(), plan.settings.resolver.hosts.clone());
@@ -227,8 +234,8 @@ impl Running {
         self.watched_tls = watched(&plan);
         self.plan = plan;
         self.admin.history.annotate(AnnotationKind::Reload, "configuration");
-        self.order_certificates()?;
-        self.export_traces()?;
+        self.order_certificates();
+        self.export_traces();
         Ok(told)
     }
 
