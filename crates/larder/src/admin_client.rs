@@ -312,6 +312,11 @@ fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
     }
 }
 
+/// Where it is asked, if that is known.
+pub fn address_of(flags: &AdminFlags) -> Option<ListenAddress> {
+    whom(flags).ok().map(|(address, _)| address)
+}
+
 /// Whoever says it begins with that word already.
 fn without_error(drawn: &str) -> String {
     drawn.replacen(": error: ", ": ", 1)

@@ -115,23 +115,32 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
 }
 
 /// Reads `[admin]` of a file and nothing else: a command to the larder that runs is obeyed whatever mistake was made in the rest since.
+/// That may be a mistake in the text itself, as long as it is elsewhere.
 pub fn load_admin(path: &Path) -> Result<AdminPlan, ConfigError> {
-    load_by(path, |mut top| {
+    let read = |mut top: Section<'_>| {
         let mut plan = Plan::default();
         read_admin(&mut top, &mut plan);
         plan
-    })
-    .map(|plan| plan.admin)
+    };
+    let plan = load_text(path, |text, folder| match toml_mistakes::beside_mistakes(text, "admin") {
+        Some(rest) => read_in(&rest, folder, read),
+        None => read_in(text, folder, read),
+    })?;
+    Ok(plan.admin)
 }
 
 fn load_by(path: &Path, read: impl FnOnce(Section<'_>) -> Plan) -> Result<Plan, ConfigError> {
+    load_text(path, |text, folder| read_in(text, folder, read))
+}
+
+fn load_text(path: &Path, read: impl FnOnce(&str, &Path) -> Result<Plan, Vec<Complaint>>) -> Result<Plan, ConfigError> {
     if path.extension().is_some_and(|extension| extension == "vcl") {
         let why = "this is VCL, not a config: larder serve --vcl FILE, or vcl = \"FILE\" in [policy]";
         return Err(unreadable(path, why));
     }
     let text = bounded_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(path, why))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut plan = read_in(&text, folder, read).map_err(|mut complaints| {
+    let mut plan = read(&text, folder).map_err(|mut complaints| {
         complaints.truncate(limits::COMPLAINTS_MAX);
         ConfigError::Faulty(Box::new(FaultyFile { name: path.display().to_string(), text, complaints }))
     })?;

@@ -23,6 +23,19 @@ pub fn between(before: &Plan, after: &Plan) -> Vec<String> {
     changed
 }
 
+/// As many of them as a line has room for.
+const SHOWN_IN_A_LINE: usize = 8;
+
+/// What differs, for a line of the journal.
+pub fn in_a_line(changed: &[String]) -> String {
+    let shown = changed.iter().take(SHOWN_IN_A_LINE).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match changed.len() {
+        0 => "nothing that larder.toml says is new".to_owned(),
+        1..=SHOWN_IN_A_LINE => format!("new: {shown}"),
+        all => format!("new: {shown} and {} more", all - SHOWN_IN_A_LINE),
+    }
+}
+
 /// Parts with names, each name once, with all that is said by it.
 type NamedParts = Vec<(String, String)>;
 
@@ -122,6 +135,14 @@ mod tests {
     fn check(from: &str, to: &str, expect: &[&str]) {
         let plan = |text: &str| config::read(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
         assert_eq!(between(&plan(BEFORE), &plan(&BEFORE.replace(from, to))), expect, "{from:?} becomes {to:?}");
+    }
+
+    #[test]
+    fn a_line_has_room_for_a_few_changes() {
+        let changed: Vec<String> = (0..10).map(|n| format!("[origin] o{n}")).collect();
+        assert_eq!(in_a_line(&[]), "nothing that larder.toml says is new");
+        assert_eq!(in_a_line(&changed[..2]), "new: [origin] o0, [origin] o1");
+        assert!(in_a_line(&changed).ends_with("[origin] o7 and 2 more"));
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn reload(running: &mut Running, flags: &ServeFlags) -> ReloadOutcome {
     let outcome = match take_over(running, flags) {
         Ok((changed, warnings)) => {
             warnings.iter().for_each(|warning| say!("warning: {warning}"));
-            say!("reloaded: {}", describe(&running.plan));
+            say!("reloaded: {}; {}", plan_changes::in_a_line(&changed), describe(&running.plan));
             ReloadOutcome::Taken { changed, warnings }
         }
         Err(refused) => refused,

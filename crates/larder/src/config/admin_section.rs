@@ -84,6 +84,14 @@ mod tests {
             assert_eq!(found.address, AdminAddress::At(socket), "beside the file");
             assert!(load(&file).is_err(), "{broken}");
         }
+        for broken in ["[[route]\npath = \"/\"\n", "[origin.my app]\nurls = \"http://a\"\n", "ttl = 1h\n", "a = [1,\n"]
+        {
+            let found = read(&[admin, "[policy]\n", broken].concat()).unwrap_or_else(|why| panic!("{broken}: {why}"));
+            assert_eq!(found.token.as_deref(), Some("0123456789abcdef"), "{broken}");
+        }
+        for broken in ["[admin]\ntoken = 0123456789abcdef\n", "x = \"\"\"\n[admin]\ntoken = \"0123456789abcdef\"\n"] {
+            assert!(read(broken).is_err(), "a mistake that is part of it: {broken}");
+        }
         for (wrong, said) in [("[admin]\ntoken = \"short\"\n", "at least 16"), ("[admin\n", "error")] {
             let why = read(wrong).map(|_| ()).unwrap_err();
             assert!(why.contains(said), "{wrong}: {why}");

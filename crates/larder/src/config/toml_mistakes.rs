@@ -11,6 +11,34 @@ use crate::limits::COMPLAINTS_MAX;
 
 /// Every mistake, in the order of the text; none if it is TOML.
 pub fn complaints(text: &str) -> Vec<Complaint> {
+    found(text).0
+}
+
+/// The text with its mistakes blotted out, as long as before, where one section of it is none of theirs: it has its header, and there is no
+/// mistake up to the next one.
+pub fn beside_mistakes(text: &str, section: &str) -> Option<String> {
+    let header = format!("[{section}]");
+    let (mut at, mut begin, mut end) = (0, None, text.len());
+    for line in text.split_inclusive('\n') {
+        let is_header = line.trim_start().starts_with('[');
+        match begin {
+            None if is_header && line.split('#').next()?.trim() == header => begin = Some(at),
+            Some(_) if is_header => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    let (complaints, rest) = found(text);
+    let whole = begin?..end;
+    let is_whole = rest.get(whole.clone())? == &text[whole.clone()] && DeTable::parse(&rest).is_ok();
+    (is_whole && !complaints.iter().any(|complaint| whole.contains(&complaint.span.start))).then_some(rest)
+}
+
+/// All mistakes, and the text without them.
+fn found(text: &str) -> (Vec<Complaint>, String) {
     let mut rest = text.to_owned();
     let mut complaints: Vec<Complaint> = Vec::new();
     while complaints.len() < COMPLAINTS_MAX {
@@ -26,7 +54,7 @@ pub fn complaints(text: &str) -> Vec<Complaint> {
         rest = blotted;
     }
     complaints.sort_by_key(|complaint| complaint.span.start);
-    complaints
+    (complaints, rest)
 }
 
 /// A mistake, and the bytes of the lines that it spoils.

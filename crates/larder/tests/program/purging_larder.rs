@@ -115,7 +115,7 @@ fn host_of(head: &str) -> &str {
 
 pub struct PurgingLarder {
     pub origin: VersionedOrigin,
-    folder: PathBuf,
+    pub folder: PathBuf,
     has_disk: bool,
     vcl: Option<&'static str>,
     pub address: SocketAddr,

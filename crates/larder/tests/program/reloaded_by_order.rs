@@ -54,6 +54,27 @@ fn a_reload_says_what_is_new_and_a_refused_one_why() {
 }
 
 #[test]
+fn what_is_no_toml_is_refused_by_the_larder_that_runs_and_counted() {
+    let larder = PurgingLarder::start("no-toml", false);
+    let config = larder.folder.join("larder.toml");
+    let reload = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_larder"));
+        command.args(["reload", "--config"]).arg(&config).args(["--admin", &larder.admin.to_string()]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    larder.rewrite_config(|text| text + "ttl = 1h\n");
+    let (code, errors) = reload();
+    assert!(code == Some(1) && errors.contains("not reloaded") && errors.contains("write ttl = \"1h\""), "{errors}");
+    assert_eq!(metric(&larder, "larder_reloads_total{outcome=\"refused\"}"), "1");
+
+    // A new token is none of the larder that runs, which has to read the file first.
+    larder.rewrite_config(|text| text.replace("ttl = 1h\n", "").replace("0123456789abcdef", "fedcba9876543210"));
+    let (code, errors) = reload();
+    assert!(code == Some(1) && errors.contains("`kill -HUP ") && errors.contains("--token-file"), "{errors}");
+}
+
+#[test]
 fn only_who_may_change_things_has_it_reload() {
     let larder = PurgingLarder::start("reload-rights", false);
     let ask = |line: &str, more: &str| {
