@@ -31,6 +31,7 @@ mod note_request;
 pub mod observation;
 mod origin_requests;
 mod purge_body;
+mod purge_hints;
 mod refresh_verdict;
 mod refresher;
 mod reload_request;

@@ -25,6 +25,9 @@ use crate::vcl_story::bans::ProgramBan;
 /// What is taken out of what was purged before others may go first.
 const PURGED_STEP: usize = 64;
 
+/// URLs that are found for who asks what is stored.
+const STORED_URLS_MAX: usize = 100;
+
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeOrder {
@@ -118,6 +121,22 @@ impl Proxy {
             }
         }
         hosts
+    }
+
+    /// URLs of what is stored in memory that are wanted, each once, a hundred at most: of so many responses that are looked at, whichever they are.
+    pub fn stored_urls(&self, is_wanted: impl Fn(&str) -> bool, responses_max: usize) -> Vec<String> {
+        let (mut urls, mut looked_at) = (Vec::new(), 0);
+        let look = |object: &Arc<Object>| {
+            looked_at += 1;
+            let url = object.url().map(String::from_utf8_lossy);
+            if let Some(url) = url.filter(|url| is_wanted(url) && !urls.iter().any(|known| known == url)) {
+                urls.push(url.into_owned());
+            }
+            looked_at < responses_max && urls.len() < STORED_URLS_MAX
+        };
+        // So few that nobody has to be given way to.
+        self.shared.cache.look_through(look, || ());
+        urls
     }
 
     /// Takes out and frees what purges of tags have marked, on the thread of whoever calls: for after the answer, which needs none of it.
@@ -279,14 +298,14 @@ impl Proxy {
             true
         });
         let (urls, left_out) = match &meant {
-            Meant::Urls(urls) => (self.stored_urls(urls), 0),
+            Meant::Urls(urls) => (self.urls_stored_under(urls), 0),
             _ => wanted.most_wanted(),
         };
         Ok(ToRefresh { matched: shown.matched, urls, left_out, samples: shown.samples })
     }
 
     /// By which URLs what is stored under these is asked for, on a disk or in memory.
-    fn stored_urls(&self, urls: &[MeantUrl]) -> Vec<String> {
+    fn urls_stored_under(&self, urls: &[MeantUrl]) -> Vec<String> {
         let cache = &self.shared.cache;
         let is_stored = |key: Key| cache.may_recall(key) || !cache.stored_under(key).is_empty();
         let mut stored: Vec<String> = Vec::new();

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::history::AnnotationKind;
 use super::looking::{looking, looking_and_then};
 use super::purge_body::{self, RefreshOrder, ToFetch};
+use super::purge_hints;
 use super::refresher::{Refresher, Run};
 use super::vcl_requests::{NotVcl, VclReply, query_value};
 use crate::limits::{
@@ -143,7 +144,10 @@ async fn purge(proxy: &Proxy, body: &[u8]) -> Done {
         },
     };
     let mut notes = notes(proxy, &order, &outcome, has_disks);
-    notes.extend(why_nothing(proxy, &order, &outcome).await?);
+    if outcome.matched == Some(0) && !outcome.is_pending {
+        let (asked, selector) = (proxy.clone(), order.selector.clone());
+        notes.extend(looking(move || purge_hints::why_nothing(&asked, &selector)).await?);
+    }
     answer["notes"] = notes.into();
     answer["took_ms"] = took_ms(started);
     Ok((status, answer))
@@ -174,46 +178,6 @@ fn notes(proxy: &Proxy, order: &PurgeOrder, outcome: &PurgeOutcome, has_disks: b
         notes.push("what lies on the disks alone is not counted: it is dropped when it is read".to_owned());
     }
     notes
-}
-
-/// What may be the matter where nothing was meant.
-async fn why_nothing(
-    proxy: &Proxy,
-    order: &PurgeOrder,
-    outcome: &PurgeOutcome,
-) -> Result<Option<String>, (u16, String)> {
-    const RESPONSES_LOOKED_AT_MAX: usize = 100;
-    if outcome.matched != Some(0) || outcome.is_pending {
-        return Ok(None);
-    }
-    let has_star = match &order.selector {
-        PurgeSelector::Urls(urls) => urls.iter().any(|url| url.url.contains('*')),
-        PurgeSelector::Prefix(text) | PurgeSelector::Host(text) => text.contains('*'),
-        _ => false,
-    };
-    Ok(match &order.selector {
-        _ if has_star => Some(
-            "a * is a letter of the URL here, and stands for any text with `glob` alone: larder purge --glob 'PATTERN'"
-                .to_owned(),
-        ),
-        // Looking through all that is stored is no work for who purges by URL after each change.
-        PurgeSelector::Urls(_) => Some(
-            "nothing is stored under that URL: larder explain URL says under which key a request for it is looked up"
-                .to_owned(),
-        ),
-        selector if selector.is_pattern() => {
-            let asked = proxy.clone();
-            let hosts = looking(move || asked.stored_hosts(RESPONSES_LOOKED_AT_MAX)).await?;
-            Some(match hosts.is_empty() {
-                true => "nothing at all is stored in memory".to_owned(),
-                false => format!(
-                    "stored are, among others, responses of {}: a host is named as clients ask for it, with its port if that is not the usual one",
-                    hosts.join(", ")
-                ),
-            })
-        }
-        _ => None,
-    })
 }
 
 const OF_PROGRAMS_URLS: &str =

@@ -228,6 +228,19 @@ fn what_may_be_the_matter_is_said_where_nothing_was_meant() {
     assert!(said.contains("dropped 0 responses ") && said.contains("larder purge --glob 'PATTERN'"), "{said}");
     let said = larder.said(&["purge", &larder.url("/gone")]);
     assert!(said.contains("larder explain URL says under which key"), "{said}");
+    let stored = larder.url("/a");
+    for (words, part) in [
+        (vec!["purge", "http://127.0.0.1/a"], format!("but {stored}: a URL is stored with the port")),
+        (vec!["purge", "http://other.test/a"], format!("but {stored}: a URL is stored under the host")),
+        (vec!["purge", "--regex", "^/a"], "held against HOST/PATH?QUERY".to_owned()),
+        (vec!["purge", "--glob", "/a?"], "no wildcard".to_owned()),
+        (vec!["purge", "--tag", "none"], "carries the tag `none`".to_owned()),
+    ] {
+        let said = larder.said(&words);
+        assert!(said.starts_with("dropped 0 responses ") && said.contains(&part), "{words:?}: {said}");
+    }
+    let said = larder.said(&["purge", &format!("{stored}?b=1")]);
+    assert!(said.contains(&format!("but {stored}: a URL is one query")), "{said}");
     assert!(larder.is_stored("/a"));
     larder.said(&["purge", "--all"]);
     let said = larder.said(&["purge", "--host", "wrong.test"]);
