@@ -24,7 +24,12 @@ impl ClosedPaths {
 
     /// The same of one spelling. An expression that reaches its limits matches: what is not known to be open is not.
     pub(crate) fn match_as_it_is(&self, path: &[u8]) -> bool {
-        self.0.iter().any(|pattern| pattern.is_match(path).unwrap_or(true))
+        self.closing(path).is_some()
+    }
+
+    /// The first expression that closes this spelling.
+    pub(crate) fn closing(&self, path: &[u8]) -> Option<&Pattern> {
+        self.0.iter().find(|pattern| pattern.is_match(path).unwrap_or(true))
     }
 }
 

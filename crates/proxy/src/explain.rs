@@ -5,6 +5,7 @@
 //! (`looked_up.rs`), which is what `ask` carries out.
 
 mod file_explained;
+mod held_refusal;
 mod held_rule;
 mod looked_up;
 mod opened;

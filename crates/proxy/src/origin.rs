@@ -261,6 +261,18 @@ impl Origin {
         }
     }
 
+    /// A sentence for each address that is down: since when, and why.
+    pub(crate) fn what_is_down(&self, now_ms: u64) -> Vec<String> {
+        let book = self.servers.book();
+        let word = self.declared.word();
+        let sentence = |address: &Arc<Address>| {
+            let (since_ms, why) = address.down()?;
+            let since_s = now_ms.saturating_sub(since_ms) / 1_000;
+            Some(format!("{word} \"{}\" ({}) is down since {since_s} s ago: {why}", self.name, address.label))
+        };
+        book.addresses.iter().filter_map(sentence).collect()
+    }
+
     /// As what lines about its health call it.
     pub(crate) fn subject(&self) -> &NoticeSubject {
         &self.servers.subject

@@ -355,8 +355,10 @@ fn what_the_route_says_is_explained() {
     assert!(explained["reasons"][0]["way_out"].is_string());
     let explained = larder.check("/shut", &[], "answered", &[]);
     assert_eq!(explained["answer"]["status"], 403);
+    assert_eq!(explained["notes"][0], "`closed = true` of the route /shut closes it");
     let explained = larder.check("/mine", &[], "answered", &[]);
     assert_eq!(explained["answer"]["status"], 403);
+    assert!(explained["notes"][0].as_str().is_some_and(|note| note.contains("of the route /mine")), "{explained}");
     larder.check("/mine", &["--client", "192.0.2.7"], "miss", &["uri-miss"]);
     // The order of a query and what is ignored of it make no difference there.
     larder.get("/sorted?b=2&a=1&ref=x");

@@ -7,11 +7,12 @@ use rules::credentials;
 use wire::{ReceivedRequest, Refusal};
 
 use crate::asker::Asker;
-use crate::clock::Clock;
+use crate::clock::{Clock, mono_now_ms};
 use crate::core::{Core, Shared};
 use crate::counted_routes;
 use crate::exchange_opening::is_program_s;
 use crate::explain::file_explained::{self, FileAnswering};
+use crate::explain::held_refusal;
 use crate::explain::held_rule::{self, HeldRule};
 use crate::explain::looked_up;
 use crate::explain::{ExplainQuestion, ExplainedRoute, Explanation, GivenReason, WouldBe};
@@ -23,7 +24,7 @@ use crate::route_rules::cookie_rules;
 use crate::route_table::RouteAt;
 use crate::ruled_request::{self, RuledRequest};
 use crate::settings::{ListenMode, RouteTarget};
-use crate::site::{Routed, Site};
+use crate::site::{Backend, Routed, Site};
 use crate::transaction::admit::Unverified;
 use crate::transaction::files;
 use crate::transaction::lookup::Question;
@@ -58,6 +59,7 @@ fn explain_ruled(core: &Core, site: &Arc<Site>, ruled: RuledRequest<'_, '_>) -> 
             let found = receive::judge(core, site, received, (seen, client), ruling);
             let asked = ExplainedRequest { core, site, received, came };
             asked.explain(&found, &found.verdict, &mut explained);
+            asked.note_origin(found.routed, &mut explained);
         }
     }
     explained
@@ -109,13 +111,18 @@ impl ExplainedRequest<'_, '_> {
             Verdict::Pass(why) => self.passed(found.routed, *why, explained),
             Verdict::Admit(unverified) => {
                 explained.notes.push(who_admits(self.site, found.routed, unverified).to_owned());
+                explained.notes.extend(held_refusal::users_of(self.site.route_of(found.routed)));
                 return self.explain(found, &unverified.then, explained);
             }
             Verdict::Files(root) => self.beneath(*root, found, explained).unwrap_or(WouldBe::Miss),
             Verdict::Memcached(_) => WouldBe::Memcached,
             Verdict::Pipe => WouldBe::Tunnel,
             Verdict::Purge => WouldBe::Purge,
-            Verdict::Synth(synth) => answered(synth),
+            Verdict::Synth(synth) => {
+                let refused = (found.routed.route, synth.token);
+                explained.notes.extend(held_refusal::of(self.site, self.came, &found.client, refused));
+                answered(synth)
+            }
             // That was asked before.
             Verdict::Program => WouldBe::Program(String::new()),
         };
@@ -170,6 +177,15 @@ impl ExplainedRequest<'_, '_> {
         });
         explained.reasons.push(GivenReason { reason: why.reason(), about, rule });
         WouldBe::Pass
+    }
+
+    /// Where an origin is asked: which of its addresses are down, as far as is known.
+    fn note_origin(&self, routed: Routed, explained: &mut Explanation) {
+        use WouldBe::{Coalesced, Disk, Miss, Pass, Revalidated, Stale, Tunnel};
+        let (Miss | Coalesced | Revalidated | Pass | Disk | Tunnel | Stale { .. }) = explained.would_be else { return };
+        if let Some(Backend::Origin(at)) = routed.backend {
+            explained.notes.extend(self.site.origins.get(at).what_is_down(mono_now_ms()));
+        }
     }
 
     /// The URL under which it is looked up.

@@ -163,7 +163,8 @@ impl Pattern {
         ))
     }
 
-    fn show(&self) -> String {
+    /// As it was written.
+    pub fn show(&self) -> String {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 }
