@@ -42,6 +42,7 @@ pub(super) fn of(
             let routes = asked.into_iter().chain(meanings().filter_map(|path| meant(&path)));
             routes.into_iter().find_map(|route| refusing(route, client))
         }
+        "wants-login" => users_of(asked),
         _ => None,
     }
 }

@@ -179,10 +179,14 @@ impl ExplainedRequest<'_, '_> {
         WouldBe::Pass
     }
 
-    /// Where an origin is asked: which of its addresses are down, as far as is known.
+    /// Where an origin is asked, or has failed a moment ago: which of its addresses are down, as far as is known.
     fn note_origin(&self, routed: Routed, explained: &mut Explanation) {
-        use WouldBe::{Coalesced, Disk, Miss, Pass, Revalidated, Stale, Tunnel};
-        let (Miss | Coalesced | Revalidated | Pass | Disk | Tunnel | Stale { .. }) = explained.would_be else { return };
+        use WouldBe::{Answered, Coalesced, Disk, Miss, Pass, Revalidated, Stale, Tunnel};
+        let (Miss | Coalesced | Revalidated | Pass | Disk | Tunnel | Stale { .. } | Answered { status: 500.., .. }) =
+            explained.would_be
+        else {
+            return;
+        };
         if let Some(Backend::Origin(at)) = routed.backend {
             explained.notes.extend(self.site.origins.get(at).what_is_down(mono_now_ms()));
         }
