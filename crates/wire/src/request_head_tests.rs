@@ -425,6 +425,17 @@ fn lookalikes_are_dropped_and_never_frame() {
 }
 
 #[test]
+fn it_is_said_whether_names_are_odd() {
+    let has_odd = |lines: &str| {
+        let bytes = bytes_of(&format!("GET / HTTP/1.1¶Host: t.test¶{lines}¶"));
+        let mut spans = Vec::new();
+        read_request(&bytes, &mut spans, &HeadLimits::REQUEST, Scheme::Http).unwrap().unwrap().has_odd_names
+    };
+    assert!(!has_odd("") && !has_odd("Accept: */*¶X-Own: 1¶"));
+    assert!(has_odd("X_Own: 1¶") && has_odd("x.own: 1¶Accept: */*¶") && has_odd("X-Own-: 1¶X-Other: 1¶"));
+}
+
+#[test]
 fn singletons_stand_once() {
     for name in ["Authorization", "Content-Type", "Range", "If-Range", "If-Modified-Since", "Max-Forwards"] {
         check_field("B30", &format!("{name}: a¶{name}: a"), "400 field-repeated");

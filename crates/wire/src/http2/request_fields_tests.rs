@@ -54,6 +54,19 @@ fn check(replaced: &[(&str, &str)], more: &[(&str, &str)], expect: Result<(), &s
 }
 
 #[test]
+fn it_is_said_whether_names_are_odd() {
+    let has_odd = |name: &str| {
+        let block =
+            block_of(&[(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "t"), (name, "1")]);
+        with(&block, CONTEXT, |head| head.received.has_odd_names)
+    };
+    assert_eq!(
+        [has_odd("x-own"), has_odd("accept"), has_odd("x_own"), has_odd("own-")],
+        [false, false, true, true].map(Ok)
+    );
+}
+
+#[test]
 fn a_request_reads_as_in_http_1() {
     let block = block_of(&[
         (":method", "GET"),
