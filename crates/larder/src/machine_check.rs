@@ -111,12 +111,26 @@ pub fn own_files(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
     let pairs = folders.into_iter().flat_map(|folder| own.iter().map(move |own| (folder, own)));
     let beneath = pairs.filter(|(folder, own)| KeptBack::holds_path(folder, own));
     let finding = |(folder, own): (&Path, &PathBuf)| {
+        let beside = copies_beside(own);
         let (folder, own) = (folder.display(), own.display());
-        let message =
-            format!("{own} lies beneath the root {folder}, where files are shown: larder itself shows it to nobody");
+        let message = format!(
+            "{own} lies beneath the root {folder}, where files are shown: larder itself shows it to nobody{beside}"
+        );
         MachineFinding::warning(message).advise("put it where no server shows files, such as /etc/larder".to_owned())
     };
     beneath.map(finding).collect()
+}
+
+/// Copies that lie beside it, some by name.
+fn copies_beside(own: &Path) -> String {
+    const NAMED: usize = 3;
+    let copies = KeptBack::copies_of(own);
+    let named: Vec<String> = copies.iter().take(NAMED).map(|copy| copy.display().to_string()).collect();
+    match copies.len() {
+        0 => String::new(),
+        count if count <= NAMED => format!(", nor its copies: {}", named.join(", ")),
+        count => format!(", nor its copies: {}, and {} more", named.join(", "), count - NAMED),
+    }
 }
 
 /// Two listeners of one port, of which one takes all addresses.

@@ -158,9 +158,11 @@ fn a_config_that_serves_is_good() {
     assert_eq!((code, said.as_str()), (Some(0), "larder.toml: ok: 1 listener, 1 route, 1 root, 256 MiB of memory\n"));
     assert!(!folder.join("a.log").exists(), "nothing is made");
     // Larder's own files, where files are shown.
+    std::fs::write(folder.join("larder.old"), "").expect("the target folder can be written");
     let (code, said) = check(&folder, &[], &text.replace("\"www\"", "\".\""));
     assert_eq!(code, Some(0), "{said}");
     contains_all(&said, &["larder.toml lies beneath the root", "a.log lies beneath the root", "/etc/larder"]);
+    contains_all(&said, &["nor its copies: ", "larder.old"]);
     let (code, said) = check(&folder, &[], "[[route]]\nrot = \".\"\n");
     assert_eq!(code, Some(1), "{said}");
 }

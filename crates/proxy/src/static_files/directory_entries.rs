@@ -5,9 +5,10 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 
+use crate::settings::RootSettings;
 use crate::static_files::beneath;
 use crate::static_files::finding::{self, NotShown};
-use crate::static_files::path_meaning::{self, Reach};
+use crate::static_files::path_meaning::{self, Reach, ShownAs};
 
 /// One line of a listing. Directories before files, then by the bytes of their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,8 +29,8 @@ impl Entry {
 /// none of them, since a part of the names would be a false answer.
 pub(crate) fn read(
     root: BorrowedFd<'_>,
+    settings: &RootSettings,
     relative: &[u8],
-    shows_dotfiles: bool,
     entries_max: usize,
 ) -> Result<Vec<Entry>, NotShown> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
@@ -46,28 +47,25 @@ pub(crate) fn read(
         if seen_count > entries_max {
             return Err(NotShown::TooMany);
         }
-        if name[0] == b'.' && !shows_dotfiles {
+        if name[0] == b'.' && !settings.dotfiles {
             continue;
         }
         // One that went meanwhile is not there any more.
         let Ok(stat) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let path = child(relative, name);
         let stat = match path_meaning::kind(&stat) {
-            FileType::Symlink => path_meaning::look_at(root, &child(relative, name), Reach::Disk).ok(),
+            FileType::Symlink => path_meaning::look_at(root, &path, Reach::Disk).ok(),
             _ => Some(stat),
         };
-        entries.extend(stat.and_then(|stat| entry(name, &stat)));
+        entries.extend(stat.and_then(|stat| entry(settings, &path, name, &stat)));
     }
     entries.sort_unstable();
     Ok(entries)
 }
 
 /// `None`: asking for it would be refused.
-fn entry(name: &[u8], stat: &Stat) -> Option<Entry> {
-    let is_file = match path_meaning::kind(stat) {
-        FileType::RegularFile => true,
-        FileType::Directory => false,
-        _ => return None,
-    };
+fn entry(settings: &RootSettings, path: &[u8], name: &[u8], stat: &Stat) -> Option<Entry> {
+    let is_file = path_meaning::shown_as(settings, path, stat).ok()? != ShownAs::Directory;
     let length = if is_file { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
     Some(Entry { is_file, name: name.to_vec(), modified_s: stat.st_mtime, length })
 }
@@ -83,10 +81,16 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::settings::{KeptBack, RootScripts};
     use crate::static_files::finding::tests::TestFolder;
 
     fn names(folder: &TestFolder, shows_dotfiles: bool, entries_max: usize) -> Result<Vec<String>, NotShown> {
-        let entries = read(folder.open().as_fd(), b"in", shows_dotfiles, entries_max)?;
+        let settings = RootSettings { dotfiles: shows_dotfiles, ..RootSettings::of(folder.path("")) };
+        names_of(folder, &settings, entries_max)
+    }
+
+    fn names_of(folder: &TestFolder, settings: &RootSettings, entries_max: usize) -> Result<Vec<String>, NotShown> {
+        let entries = read(folder.open().as_fd(), settings, b"in", entries_max)?;
         let name = |entry: &Entry| {
             let slash = if entry.is_directory() { "/" } else { "" };
             format!("{}{slash}", String::from_utf8_lossy(&entry.name))
@@ -110,7 +114,23 @@ mod tests {
         assert_eq!(names(&folder, true, 100).unwrap(), ["z/", ".hidden", "B", "a", "b", "beneath", "link"]);
         assert_eq!(names(&folder, false, 10).unwrap(), shown);
         assert_eq!(names(&folder, false, 9), Err(NotShown::TooMany));
-        let length = read(folder.open().as_fd(), b"in", false, 100).unwrap()[2].length;
+        let settings = RootSettings::of(folder.path(""));
+        let length = read(folder.open().as_fd(), &settings, b"in", 100).unwrap()[2].length;
         assert_eq!(length, 2);
+    }
+
+    #[test]
+    fn what_nobody_is_shown_is_not_listed() {
+        let folder = TestFolder::new("entries-kept-back");
+        for name in ["in/tok", "in/tok.bak", "in/keys/a.pem", "in/page.html", "in/z/x", "in/a.php", "in/a.php~"] {
+            folder.write(name, "12");
+        }
+        symlink("tok", folder.path("in/link")).unwrap();
+        let own = [folder.path("in/tok"), folder.path("in/keys")];
+        let mut settings = RootSettings::of(folder.path(""));
+        settings.kept_back = KeptBack::beneath(&folder.path(""), &own);
+        assert_eq!(names_of(&folder, &settings, 100).unwrap(), ["z/", "a.php", "a.php~", "page.html"]);
+        settings.scripts = Some(RootScripts { origin: 0, endings: vec![".php".to_owned()] });
+        assert_eq!(names_of(&folder, &settings, 100).unwrap(), ["z/", "a.php", "page.html"]);
     }
 }

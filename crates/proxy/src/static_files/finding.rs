@@ -177,7 +177,7 @@ fn listing(
     form: ListingForm,
     terms: Terms,
 ) -> Result<Found, NotShown> {
-    let entries = directory_entries::read(root, &path.relative, settings.dotfiles, terms.listing.entries_max)?;
+    let entries = directory_entries::read(root, settings, &path.relative, terms.listing.entries_max)?;
     let page = form.page(&path.relative, &entries);
     if page.len() > terms.listing.bytes_max {
         return Err(NotShown::TooMany);

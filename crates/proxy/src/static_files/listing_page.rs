@@ -135,15 +135,20 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
+    use crate::settings::RootSettings;
     use crate::static_files::directory_entries;
     use crate::static_files::finding::tests::TestFolder;
+
+    fn settings(folder: &TestFolder) -> RootSettings {
+        RootSettings { dotfiles: true, ..RootSettings::of(folder.path("")) }
+    }
 
     /// What a page says of one file of this name.
     fn check(name: &[u8], in_html: &str, in_json: &str) {
         let folder = TestFolder::new("listing-page");
         let path = folder.path("").join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name));
         std::fs::write(path, "12345").unwrap();
-        let entries = directory_entries::read(folder.open().as_fd(), b"", true, 10).unwrap();
+        let entries = directory_entries::read(folder.open().as_fd(), &settings(&folder), b"", 10).unwrap();
         let page = |form: ListingForm| String::from_utf8(form.page(b"", &entries)).unwrap();
         let (html, json) = (page(ListingForm::Html), page(ListingForm::Json));
         assert!(html.contains(&format!("<td><a href=\"./{in_html}</a></td><td>5</td>")), "{html}");
@@ -171,7 +176,7 @@ mod tests {
     fn directories_lead_on_and_back() {
         let folder = TestFolder::new("listing-folders");
         folder.write("a/b c/d", "");
-        let entries = directory_entries::read(folder.open().as_fd(), b"a", false, 10).unwrap();
+        let entries = directory_entries::read(folder.open().as_fd(), &settings(&folder), b"a", 10).unwrap();
         let html = String::from_utf8(ListingForm::Html.page(b"a/<b>", &entries)).unwrap();
         assert!(html.contains("<title>/a/&lt;b&gt;/</title>") && html.contains("<a href=\"../\">"), "{html}");
         assert!(html.contains("<a href=\"./b%20c/\">b c/</a></td><td></td>"), "{html}");

@@ -63,26 +63,53 @@ pub(super) fn of(
         }
     }
     let looked_at = look_at(root, &path.relative, reach)?;
-    let (relative, looked_at) = match kind(&looked_at) {
-        FileType::RegularFile if path.is_directory => return Err(NotShown::Absent),
-        FileType::RegularFile => (path.relative.clone(), looked_at),
-        FileType::Directory if settings.passes_directories_by() => return Err(NotShown::Absent),
-        FileType::Directory if !path.is_directory => return Ok(PathMeaning::Directory),
-        FileType::Directory => match index(settings, root, path, reach)? {
-            Some(found) => found,
-            None => return Ok(PathMeaning::NoIndex(looked_at)),
-        },
-        _ => return Err(NotShown::NoFile),
-    };
-    if settings.kept_back.holds(&relative, &looked_at) {
+    match kind(&looked_at) {
+        FileType::RegularFile if path.is_directory => Err(NotShown::Absent),
+        FileType::Directory if settings.passes_directories_by() => Err(NotShown::Absent),
+        FileType::Directory => {
+            shown_as(settings, &path.relative, &looked_at)?;
+            if !path.is_directory {
+                return Ok(PathMeaning::Directory);
+            }
+            match index(settings, root, path, reach)? {
+                Some((relative, stat)) => meaning_of_file(settings, relative, stat),
+                None => Ok(PathMeaning::NoIndex(looked_at)),
+            }
+        }
+        _ => meaning_of_file(settings, path.relative.clone(), looked_at),
+    }
+}
+
+fn meaning_of_file(settings: &RootSettings, relative: Vec<u8>, stat: Stat) -> Result<PathMeaning, NotShown> {
+    match shown_as(settings, &relative, &stat)? {
+        ShownAs::Script => Ok(PathMeaning::Script(ScriptPath::whole(relative))),
+        ShownAs::File | ShownAs::Directory => Ok(PathMeaning::File(relative, stat)),
+    }
+}
+
+/// What something beneath a root is to who asks for it by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShownAs {
+    File,
+    Directory,
+    /// Who answers in its place.
+    Script,
+}
+
+/// May who asks be shown it? What says so says, too, what stands in a listing.
+pub(super) fn shown_as(settings: &RootSettings, relative: &[u8], stat: &Stat) -> Result<ShownAs, NotShown> {
+    let kind = kind(stat);
+    if !matches!(kind, FileType::RegularFile | FileType::Directory) {
+        return Err(NotShown::NoFile);
+    }
+    if settings.kept_back.holds(relative, stat) {
         return Err(NotShown::Absent);
     }
     match &settings.scripts {
-        Some(scripts) if script_path::is_script(&relative, &scripts.endings) => {
-            Ok(PathMeaning::Script(ScriptPath::whole(relative)))
-        }
-        Some(scripts) if script_path::is_source(&relative, &scripts.endings) => Err(NotShown::Source),
-        _ => Ok(PathMeaning::File(relative, looked_at)),
+        _ if kind == FileType::Directory => Ok(ShownAs::Directory),
+        Some(scripts) if script_path::is_script(relative, &scripts.endings) => Ok(ShownAs::Script),
+        Some(scripts) if script_path::is_source(relative, &scripts.endings) => Err(NotShown::Source),
+        _ => Ok(ShownAs::File),
     }
 }
 
