@@ -228,7 +228,7 @@ fn store(rules: &RouteRules, out: &mut Statements) {
     if !rules.caching.grant.gives_lifetimes() {
         return;
     }
-    out.remark("The origin has not said who may have its pages: nobody's own go into the store.");
+    out.remark("The origin has not said who may have its pages: nobody's own go into the store. VCL asks for fields by name: add those of your application.");
     let selects = rules.cookies.kept.as_ref().is_some_and(|kept| !kept.is_empty());
     let names = proxy::settings::credential_names().filter(|name| !selects || *name != "Cookie");
     let shown: Vec<String> = names.map(|name| format!("req.http.{name}")).collect();

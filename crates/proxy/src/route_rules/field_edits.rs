@@ -59,6 +59,11 @@ impl FieldEdits {
         lines.map(FieldLine::name).any(|own| own.eq_ignore_ascii_case(name)) || removes(&self.removed, name.as_bytes())
     }
 
+    /// Is a field of a request what stands here for all?
+    pub(crate) fn says_to_all(&self, field: &Field<'_>) -> bool {
+        self.set.iter().any(|line| line.is_named(field) && line.value.is_text())
+    }
+
     /// Edits fields as the source, which is the request as it was, says.
     pub(crate) fn apply(
         &self,

@@ -96,6 +96,11 @@ impl FieldTemplate {
         FieldTemplate(if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.as_bytes().into())] })
     }
 
+    /// Is it the same for all, and not empty?
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(&*self.0, [Piece::Text(_)])
+    }
+
     /// What it is put together of.
     pub fn pieces(&self) -> impl Iterator<Item = TemplatePiece<'_>> {
         self.0.iter().map(|piece| match piece {

@@ -421,8 +421,13 @@ fn drop_nominated(request: &Request<'_>, rewritten: &mut RewrittenRequest) {
 /// named, is answered by the origin alone.
 fn why_personal(request: &Request<'_>, rules: &RouteRules) -> Option<WhyPassed> {
     let (mut has_cookies, mut has_others) = (false, false);
-    // What the service says is no word of the client's; where it does not select responses they go past the store for that.
-    let is_client_s = |field: &Field<'_>| !rules.access.says(field.name_text) && credentials::is_credential(field);
+    // What the service says is no word of the client's; where it does not select responses they go past the store for that. Nor is what the
+    // route says in the same words to all, such as a secret by which its origin knows larder.
+    let is_client_s = |field: &Field<'_>| {
+        credentials::is_credential(field)
+            && !rules.access.says(field.name_text)
+            && !rules.request_fields.says_to_all(field)
+    };
     for field in request.fields.iter().filter(is_client_s) {
         match field.name {
             FieldName::Cookie => has_cookies = !rules.cookies.select(),

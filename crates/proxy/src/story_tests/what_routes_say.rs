@@ -72,7 +72,7 @@ fn where_pages_live_by_the_route_cookies_and_credentials_go_past_the_store() {
     let story = with(RouteRules { caching: lives(60), ..RouteRules::default() });
     story.origin([answer(200, &[], "page")]);
     assert_eq!(asked(&story, &[&[]]), 1);
-    for own in ["Cookie: sid=1", "Authorization: Basic YTph", "X-Api-Key: 7"] {
+    for own in ["Cookie: sid=1", "Authorization: Basic YTph", "X-Api-Key: 7", "X-User: ann", "X-Acme-Session: 7"] {
         assert_eq!(asked(&story, &[&[own], &[own]]), 2, "{own}");
     }
     // What they were told is nobody else's either.
@@ -80,6 +80,18 @@ fn where_pages_live_by_the_route_cookies_and_credentials_go_past_the_store() {
     assert_eq!(story.get("/other", &["Cookie: sid=1"]).body(), "for sid 1");
     story.origin([answer(200, &[], "for all")]);
     assert_eq!(story.get("/other", &[]).body(), "for all");
+}
+
+/// A secret by which the origin knows larder is nobody's; what the route makes of the request may be somebody's.
+#[test]
+fn what_a_route_says_to_all_makes_no_page_personal() {
+    for (value, expect) in [(FieldTemplate::of_text("s"), 1), (FieldTemplate::parse("$http_x_who").unwrap(), 2)] {
+        let request_fields =
+            FieldEdits { set: vec![FieldLine::new("X-Origin-Secret", value)], ..FieldEdits::default() };
+        let story = with(RouteRules { request_fields, caching: lives(60), ..RouteRules::default() });
+        story.origin([answer(200, &[], "page")]);
+        assert_eq!(asked(&story, &[&["X-Who: ann"], &["X-Who: ann"]]), expect);
+    }
 }
 
 #[test]
