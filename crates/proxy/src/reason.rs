@@ -56,7 +56,7 @@ reasons! {
         "What is stored is fresh, and the client wants it anew: `Cache-Control: no-cache` or `max-age=0`, as browsers send them for a reload.",
         "`honour_client_cache_control = false` in `[policy]`.", "config.md";
     NoStore: WhyNotStored::NoStore.token(),
-        "The response says `no-store` in Cache-Control.",
+        "The response says `no-store` in Cache-Control; or, where the route has a `ttl`, `X-Accel-Expires: 0`, or `Pragma: no-cache` and no Cache-Control.",
         "The application; or `ttl` with `ignore_origin` of the route, if its pages are everybody's.", "routes.md";
     Private: WhyNotStored::Private.token(),
         "The response says `private` in Cache-Control.",

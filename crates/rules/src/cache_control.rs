@@ -1,8 +1,8 @@
 //! Cache-Control, in a request and in a response (RFC 9111 §5.2, RFC 5861, RFC 8246), as small flat values.
 //!
 //! Reading never allocates and never fails: what is not understood is ignored, what is malformed counts in the
-//! safe direction. The targeted fields of `targeted` become the same values. Pragma is not read: RFC 9111 §5.4
-//! deprecates it.
+//! safe direction. The targeted fields of `targeted` become the same values. Pragma, which RFC 9111
+//! §5.4 deprecates, is no part of them.
 
 use message::{FieldName, FieldsView, list_members};
 
@@ -112,6 +112,18 @@ impl ResponseDirectives {
             self.no_store = true;
         }
         self.set(name, argument);
+        if !is_token(name) || argument.is_some_and(|argument| !is_value(argument)) {
+            self.heed_malformed(member);
+        }
+    }
+
+    /// What is no directive, such as `private;max-age=60`, prohibits what it has the words of.
+    fn heed_malformed(&mut self, member: &[u8]) {
+        for word in member.split(|&byte| !is_token_byte(byte)) {
+            if ["no-store", "no-cache", "private"].iter().any(|known| is(word, known)) {
+                self.set(word, None);
+            }
+        }
     }
 
     /// Counts one directive in.
@@ -169,6 +181,16 @@ pub fn listed_fields<'a>(fields: FieldsView<'a>) -> impl Iterator<Item = &'a [u8
     })
 }
 
+/// What nginx obeys, for which RFC 9111 has no word, and what §5.4 of it deprecates: `X-Accel-Expires: 0`, and `Pragma: no-cache` where there is
+/// no Cache-Control. Where nothing but the operator's word stores a response they are what its application says against that.
+pub(crate) fn older_words_prohibit(fields: FieldsView<'_>) -> bool {
+    let is_zero = |value: &[u8]| !value.is_empty() && value.iter().all(|&byte| byte == b'0');
+    let accel = fields.get_named(FieldName::Other, b"X-Accel-Expires");
+    let asks_each_time = |member: &[u8]| member.eq_ignore_ascii_case(b"no-cache");
+    accel.is_some_and(|value| is_zero(value.strip_prefix(b"@").unwrap_or(value)))
+        || !fields.contains(FieldName::CacheControl) && fields.members(FieldName::Pragma).any(asks_each_time)
+}
+
 /// RFC 9111 §1.2.2: a non-negative integer, as a token or, tolerated by §5.2, a quoted string; too many saturate.
 pub fn delta_seconds(text: &[u8]) -> Option<u64> {
     let digits = unquoted(text);
@@ -218,7 +240,24 @@ fn widest(a: Scope, b: Scope) -> Scope {
 
 /// RFC 9110 §5.6.2.
 pub(crate) fn is_token(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b))
+    !text.is_empty() && text.iter().all(|&byte| is_token_byte(byte))
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// May it be an argument: a token, or a quoted string, which ends only once?
+fn is_value(argument: &[u8]) -> bool {
+    let ends_once = |inner: &[u8]| {
+        let ends = |(at, &byte): (usize, &u8)| byte == b'"' && (at == 0 || inner[at - 1] != b'\\');
+        !inner.iter().enumerate().any(ends)
+    };
+    match argument {
+        [] => true,
+        [b'"', inner @ .., b'"'] => ends_once(inner),
+        _ => is_token(argument),
+    }
 }
 
 #[cfg(test)]
@@ -326,6 +365,36 @@ mod tests {
     fn a_string_without_end_may_hide_a_no_store() {
         let fields = fields("Cache-Control: max-age=60, ext=\"x, no-store");
         assert!(ResponseDirectives::parse(fields.view()).no_store);
+    }
+
+    #[test]
+    fn a_prohibition_that_is_badly_written_is_one() {
+        let of = |value: &str| {
+            let said = ResponseDirectives::parse(fields(&format!("Cache-Control: {value}")).view());
+            (said.no_store, said.no_cache == Scope::Whole, said.private == Scope::Whole)
+        };
+        for private in
+            ["private;max-age=60", "\"private\"", "max-age=60;private", "max-age=60 private", "PRIVATE max-age=60"]
+        {
+            assert_eq!(of(private), (false, false, true), "{private}");
+        }
+        for no_store in ["no-store;", "max-age=60; no-store", "(no-store)", "public;no-store", "max-age=60, no-store:"]
+        {
+            assert_eq!(of(no_store), (true, false, false), "{no_store}");
+        }
+        assert_eq!(of("no-store;private"), (true, false, true));
+        assert_eq!(of("no-cache; no-store"), (true, true, false));
+        assert_eq!(of("ext=\"a\" private \"b\""), (false, false, true));
+        for other in [
+            "ext=\"no-store; private\"",
+            "ext=\"a \\\" private\"",
+            "x-private;",
+            "private-x;a",
+            "not-no-store",
+            "max-age= 5",
+        ] {
+            assert_eq!(of(other), (false, false, false), "{other}");
+        }
     }
 
     /// RFC 9111 §5.2.2.4, §5.2.2.7: the qualified forms.

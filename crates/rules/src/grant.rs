@@ -63,6 +63,11 @@ impl Grant {
     pub fn gives_lifetimes(&self) -> bool {
         !self.lifetimes.is_empty()
     }
+
+    /// Do words of origins count, too, that are no part of RFC 9111 any more?
+    pub(crate) fn hears_older_words(&self) -> bool {
+        self.gives_lifetimes() && !self.ignores_directives
+    }
 }
 
 #[cfg(test)]
@@ -129,6 +134,38 @@ mod tests {
         assert_eq!(judged(&grant, 200, &[], &[("Cache-Control", "no-store")]), Err(WhyNotStored::NoStore));
         assert_eq!(lifetime_s(&grant, 200, &[("Set-Cookie", "a=1")]), None);
         assert_eq!(lifetime_s(&granted(Some((400, 499)), 5), 404, &[]), Some(5));
+    }
+
+    /// What is badly written, is nginx's or is older than Cache-Control prohibits, too, where the operator's word alone would store it.
+    #[test]
+    fn a_lifetime_is_not_for_what_its_application_keeps_from_others() {
+        let grant = granted(None, 300);
+        let control = |value| ("Cache-Control", value);
+        let prohibited = [
+            (control("private;max-age=60"), WhyNotStored::Private),
+            (control("\"private\""), WhyNotStored::Private),
+            (control("no-store;"), WhyNotStored::NoStore),
+            (control("no-store;private"), WhyNotStored::NoStore),
+            (("X-Accel-Expires", "0"), WhyNotStored::NoStore),
+            (("x-accel-expires", "@0"), WhyNotStored::NoStore),
+            (("Pragma", "No-Cache"), WhyNotStored::NoStore),
+        ];
+        for (said, why) in prohibited {
+            assert_eq!(judged(&grant, 200, &[], &[said]), Err(why), "{said:?}");
+        }
+        let forced = Grant { ignores_directives: true, ..granted(None, 300) };
+        for (said, _) in prohibited {
+            assert_eq!(lifetime_s(&forced, 200, &[said]), Some(300), "{said:?}");
+        }
+        for said in [("X-Accel-Expires", "60"), ("X-Accel-Expires", "off"), ("Pragma", "public")] {
+            assert_eq!(lifetime_s(&grant, 200, &[said]), Some(300), "{said:?}");
+        }
+        assert_eq!(lifetime_s(&grant, 200, &[control("max-age=7"), ("Pragma", "no-cache")]), Some(7));
+        let to_caches = [("CDN-Cache-Control", "max-age=7"), ("X-Accel-Expires", "0")];
+        assert_eq!(lifetime_s(&grant, 200, &to_caches), Some(7));
+        // Without the operator's word they are no words at all.
+        let said = [control("max-age=7"), ("X-Accel-Expires", "0")];
+        assert_eq!(lifetime_s(&Grant::default(), 200, &said), Some(7));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use message::{Authority, Field, FieldName, Fields, FieldsView, Method, Request, Response, Status};
 
-use crate::cache_control::{ResponseDirectives, Scope, delta_seconds, listed_fields};
+use crate::cache_control::{self, ResponseDirectives, Scope, delta_seconds, listed_fields};
 use crate::credentials;
 use crate::date::parse_date;
 use crate::delta_coding;
@@ -220,6 +220,12 @@ fn permitted(exchange: &Exchange<'_>, policy: &Policy) -> Result<(), WhyNotStore
     }
     if directives.private == Scope::Whole {
         return Err(WhyNotStored::Private);
+    }
+    if policy.source == Source::CacheControl
+        && defaults.grant.hears_older_words()
+        && cache_control::older_words_prohibit(response.fields)
+    {
+        return Err(WhyNotStored::NoStore);
     }
     if groups::of_response(response.fields).is_err() {
         return Err(WhyNotStored::TooManyGroups);
