@@ -17,7 +17,7 @@ use crate::receive::{self, Received, Verdict};
 use crate::route_rules::rate_table::{Rate, client_network};
 use crate::site::{Backend, Routed, Site};
 use crate::transaction::admit::{Door, Unverified};
-use crate::transaction::synth::Synth;
+use crate::transaction::synth::{HasShown, Synth};
 
 /// Runs the step.
 pub(crate) fn run(core: &Core, site: &Site, received: &mut ReceivedRequest<'_>, peer: Peer) -> Received {
@@ -86,7 +86,10 @@ fn judge(
                 then,
             }))
         }
-        Who::Nobody => denied(core, Synth::wants_credentials()),
+        Who::Nobody => {
+            let has_shown = HasShown::by(received.request.fields.get(FieldName::ProxyAuthorization));
+            denied(core, Synth::wants_credentials(has_shown))
+        }
     }
 }
 

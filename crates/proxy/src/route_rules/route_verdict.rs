@@ -32,7 +32,7 @@ use crate::route_rules::{Login, RouteRules};
 use crate::route_table::RouteAt;
 use crate::settings::RouteSettings;
 use crate::site::Site;
-use crate::transaction::synth::Synth;
+use crate::transaction::synth::{HasShown, Synth};
 
 /// What the words of a route come to.
 #[derive(Default)]
@@ -300,8 +300,9 @@ enum Admission {
 }
 
 fn admits(site: &Site, login: &Login, request: &Request<'_>) -> Admission {
-    let nobody = || Admission::Nobody(Synth::wants_login(&login.realm));
-    let Some(credentials) = request.fields.get(FieldName::Authorization) else { return nobody() };
+    let shown = request.fields.get(FieldName::Authorization);
+    let nobody = || Admission::Nobody(Synth::wants_login(&login.realm, HasShown::by(shown)));
+    let Some(credentials) = shown else { return nobody() };
     let Some(passwords) = site.passwords_of(&login.file) else { return nobody() };
     match passwords.known(credentials) {
         Known::Right => Admission::Known,

@@ -450,6 +450,7 @@ fn only_who_shows_a_name_and_its_password_is_answered() {
         let reply = story.get("/page", lines);
         let asks = "Basic realm=\"the house\", charset=\"UTF-8\"".to_owned();
         assert_eq!((reply.status(), reply.field("www-authenticate")), (401, asks), "{lines:?}");
+        assert_eq!(reply.body().contains("not right"), !lines.is_empty(), "{lines:?}: {}", reply.body());
     }
     for _ in 0..2 {
         assert_eq!(story.get("/page", &[ANN]).body(), "hello");

@@ -31,7 +31,7 @@ use crate::route_table::RouteAt;
 use crate::site::{Backend, Routed, Site};
 use crate::transaction::admitted::{self, AdmittedClient};
 use crate::transaction::deliver::Answer;
-use crate::transaction::synth::Synth;
+use crate::transaction::synth::{HasShown, Synth};
 use crate::transaction::{Step, Transaction};
 
 /// A request whose client is not known yet.
@@ -63,10 +63,10 @@ impl Door {
 
     fn refusal(self, site: &Site) -> Synth {
         match self {
-            Door::Forward => Synth::wants_credentials(),
+            Door::Forward => Synth::wants_credentials(HasShown::Wrong),
             Door::Route(route) => {
                 let login = site.routes.at(route).rules.access.login.as_ref();
-                Synth::wants_login(login.map_or("", |login| &login.realm))
+                Synth::wants_login(login.map_or("", |login| &login.realm), HasShown::Wrong)
             }
         }
     }

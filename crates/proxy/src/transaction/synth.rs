@@ -62,6 +62,20 @@ pub(super) enum Text {
     StubStatus,
 }
 
+/// What a client that is asked for name and password has come with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HasShown {
+    Nothing,
+    Wrong,
+}
+
+impl HasShown {
+    /// Of who is not let in by this.
+    pub(crate) fn by(credentials: Option<&[u8]>) -> HasShown {
+        if credentials.is_some() { HasShown::Wrong } else { HasShown::Nothing }
+    }
+}
+
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
         let text = Text::Detail(text.into());
@@ -176,9 +190,14 @@ impl Synth {
     }
 
     /// RFC 9110 §15.5.8.
-    pub(crate) fn wants_credentials() -> Synth {
-        let text = "This proxy is for its users: name and password are needed, and these are not right \
-                    (forward.password_file).";
+    pub(crate) fn wants_credentials(has_shown: HasShown) -> Synth {
+        let text = match has_shown {
+            HasShown::Nothing => "This proxy is for its users: name and password are needed (forward.password_file).",
+            HasShown::Wrong => {
+                "This proxy is for its users: name and password are needed, and these are not right \
+                 (forward.password_file)."
+            }
+        };
         let synth = Synth::new(407, "forward-credentials", CacheVerdict::Refused, text);
         Synth { also: Also::Challenge, ..synth }
     }
@@ -342,8 +361,11 @@ impl Synth {
     }
 
     /// RFC 9110 §15.5.2.
-    pub(crate) fn wants_login(realm: &str) -> Synth {
-        let text = "Name and password are needed, and these are not right.";
+    pub(crate) fn wants_login(realm: &str, has_shown: HasShown) -> Synth {
+        let text = match has_shown {
+            HasShown::Nothing => "Name and password are needed.",
+            HasShown::Wrong => "Name and password are needed, and these are not right.",
+        };
         Synth { also: Also::Login(realm.into()), ..Synth::open(401, "wants-login", CacheVerdict::Refused, text) }
     }
 
