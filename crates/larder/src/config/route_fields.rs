@@ -395,10 +395,15 @@ fn everybody() -> CrossOrigin {
 }
 
 fn site(node: Node<'_>) -> Result<NamePattern, Complaint> {
-    parsed(node, "site", "SCHEME://HOST[:PORT], where a * stands for any text, such as https://*.example.org", |site| {
-        let host = site.split_once("://").map(|(_, host)| host)?;
-        (!host.is_empty() && !host.contains(['/', ' ', '?', '#'])).then(|| NamePattern::new(site))
-    })
+    parsed(
+        node,
+        "site",
+        "SCHEME://HOST[:PORT], where a * stands for letters, digits, dashes and dots, such as https://*.example.org",
+        |site| {
+            let host = site.split_once("://").map(|(_, host)| host)?;
+            (!host.is_empty() && !host.contains(['/', ' ', '?', '#'])).then(|| NamePattern::new(site))
+        },
+    )
 }
 
 #[cfg(test)]

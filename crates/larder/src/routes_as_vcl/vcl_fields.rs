@@ -80,7 +80,7 @@ pub fn cross_origin(cors: &CrossOrigin, needs: &mut Needs, out: &mut Statements)
     let is_one = match &cors.origins {
         None => "req.http.Origin".to_owned(),
         Some(origins) => {
-            let expression = quoted(&format!("^(?:{})$", alternatives(origins, ".*"))).unwrap_or_default();
+            let expression = quoted(&format!("^(?:{})$", alternatives(origins, "[A-Za-z0-9.-]*"))).unwrap_or_default();
             format!("req.http.Origin ~ {expression}")
         }
     };

@@ -193,6 +193,7 @@ mod tests {
                 vec![
                     ("GET /fresh", &["Origin: https://x.a.test"]),
                     ("GET /fresh", &["Origin: https://evil.test"]),
+                    ("GET /fresh", &["Origin: https://evil.test/.a.test"]),
                     get("GET /fresh"),
                     ("OPTIONS /fresh", &["Origin: https://x.a.test", "Access-Control-Request-Method: PUT"]),
                 ],

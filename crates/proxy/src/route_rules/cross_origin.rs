@@ -58,7 +58,7 @@ impl CrossOrigin {
             }
             return;
         };
-        if self.origins.as_ref().is_some_and(|origins| !NamePattern::any(origins, origin)) {
+        if self.origins.as_ref().is_some_and(|origins| !origins.iter().any(|site| site.is_match_of_site(origin))) {
             return;
         }
         say(b"Access-Control-Allow-Origin", if is_told_by_origin { origin } else { b"*" });

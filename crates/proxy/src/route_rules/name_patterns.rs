@@ -1,4 +1,4 @@
-//! Names of cookies, parameters and fields as an operator writes them: a `*` stands for any text.
+//! Names of cookies, parameters, fields and sites as an operator writes them: a `*` stands for any text, of a site for what hosts are made of.
 
 /// A name, or names that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,15 @@ impl NamePattern {
     #[inline]
     pub fn is_match_of_field(&self, name: &[u8]) -> bool {
         self.is_match_by(name, <[u8]>::eq_ignore_ascii_case)
+    }
+
+    /// A site, as `https://app.example:8080`. A star stands for letters, digits, dashes and dots: not for what begins a port, a path, a query or
+    /// a fragment, behind which somebody else's host may end as ours does.
+    pub(crate) fn is_match_of_site(&self, site: &[u8]) -> bool {
+        // The parts lie in the site one behind the other, and what is in none of them is the stars'.
+        let others =
+            |text: &[u8]| text.iter().filter(|byte| !byte.is_ascii_alphanumeric() && !b"-.".contains(byte)).count();
+        self.is_match(site) && others(site) == self.parts().map(others).sum()
     }
 
     /// `is_same` is asked about texts of equal length.
@@ -72,6 +81,37 @@ mod tests {
             let made = NamePattern::new(pattern);
             yes.iter().for_each(|name| assert!(made.is_match(name.as_bytes()), "{pattern} {name}"));
             no.iter().for_each(|name| assert!(!made.is_match(name.as_bytes()), "{pattern} {name}"));
+        }
+    }
+
+    #[test]
+    fn a_star_of_a_site_stands_for_what_hosts_are_made_of() {
+        for (pattern, yes, no) in [
+            (
+                "https://*.example",
+                &["https://a.example", "https://a-1.b.example"][..],
+                &[
+                    "https://evil.com/.example",
+                    "https://evil.com#.example",
+                    "https://evil.com?.example",
+                    "https://evil.com .example",
+                    "https://evil.com:1.example",
+                    "https://a@b.example",
+                    "https://a.example:8080",
+                    "http://a.example",
+                ][..],
+            ),
+            (
+                "https://*.example:*",
+                &["https://a.example:8080"],
+                &["https://a.example", "https://a.example:1/", "https://a:1.example:2"],
+            ),
+            ("http://localhost:*", &["http://localhost:3000"], &["http://localhost", "http://localhost:1:2"]),
+            ("https://a.example", &["https://a.example"], &["https://b.example", "https://a.example/"]),
+        ] {
+            let made = NamePattern::new(pattern);
+            yes.iter().for_each(|site| assert!(made.is_match_of_site(site.as_bytes()), "{pattern} {site}"));
+            no.iter().for_each(|site| assert!(!made.is_match_of_site(site.as_bytes()), "{pattern} {site}"));
         }
     }
 

@@ -186,7 +186,7 @@ pub const CORS: &[KeyDefinition] = &[
     key(
         V0_1,
         "origins",
-        List(&Text("a site, as SCHEME://HOST, in which a * stands for any text")),
+        List(&Text("a site, as SCHEME://HOST, in which a * stands for letters, digits, dashes and dots")),
         "Sites whose scripts may read answers.",
     )
     .without("all, but none with cookies")
