@@ -324,7 +324,9 @@ mod tests {
         };
         let settings = read(php);
         assert_eq!(settings.roots[0].scripts.as_ref().map(|scripts| scripts.origin), Some(0));
-        assert!(settings.routes[0].closed.as_ref().is_some_and(|closed| closed.close(b"/wp-content/uploads/a.php")));
+        assert!(
+            settings.routes[0].closed.as_ref().is_some_and(|closed| closed.close(b"/blog/wp-content/uploads/a.PHP/b"))
+        );
         assert!(settings.routes.len() > 1 && settings.routes[0].rules.caching.grant.gives_lifetimes());
         let relative = InitFlags {
             origins: vec![parse_origin("unix:app.sock").unwrap()],

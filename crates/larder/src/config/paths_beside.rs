@@ -2,7 +2,7 @@
 //!
 //! What is read while the config is (certificates and their keys) is found by `section::file`; this is all the rest.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use proxy::settings::{ListenAddress, Login, MemcachedAddress, OriginUrl};
@@ -38,10 +38,22 @@ pub fn apply(plan: &mut Plan, folder: &Path) {
         if root.scripts.is_some()
             && let Ok(absolute) = std::path::absolute(&root.directory)
         {
-            root.directory = absolute;
+            root.directory = without_parents(absolute);
         }
     }
     sockets(plan, folder);
+}
+
+/// The same folder without `..`, which applications and what watches over them (open_basedir) read in ways of their own. Links behind the last of
+/// them stay: they may be changed. What is not there stays as it is.
+fn without_parents(folder: PathBuf) -> PathBuf {
+    let parts: Vec<Component<'_>> = folder.components().collect();
+    let Some(last) = parts.iter().rposition(|part| *part == Component::ParentDir) else { return folder };
+    let (resolved, rest) = parts.split_at(last + 1);
+    match resolved.iter().collect::<PathBuf>().canonicalize() {
+        Ok(resolved) => rest.iter().fold(resolved, |path, part| path.join(part)),
+        Err(_) => folder,
+    }
 }
 
 fn sockets(plan: &mut Plan, folder: &Path) {
@@ -246,5 +258,16 @@ token_file = "token"
                 assert!(RELATIVE.contains(&format!("{} = ", key.name)), "{} of {}", key.name, section.path);
             }
         }
+    }
+
+    #[test]
+    fn a_folder_has_no_parents_in_it_where_it_is_there() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap();
+        let check =
+            |written: PathBuf, expect: PathBuf| assert_eq!(without_parents(written.clone()), expect, "{written:?}");
+        check(here.join("src/../src/config"), here.join("src/config"));
+        check(here.join("src/config/../../none/x"), here.join("none/x"));
+        check(here.join("none/../src"), here.join("none/../src"));
+        check(here.clone(), here.clone());
     }
 }

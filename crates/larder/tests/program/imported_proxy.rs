@@ -133,4 +133,31 @@ http {
         );
         let _ = std::fs::remove_dir_all(&folder);
     }
+
+    /// nginx drops names with a `_` unless it is told otherwise, and those with other characters always.
+    #[test]
+    fn names_with_underscores_reach_an_origin_as_they_do_from_nginx() {
+        let names = ["x_odd", "x_forwarded_for", "_x-odd"];
+        let origin = told_origin::origin(move |told| {
+            let said = names.map(|name| told.value(name).map_or("no", |_| "yes"));
+            told.answer("Cache-Control: no-store", &said.join(" "))
+        });
+        for (word, expect) in [("", "no no no"), ("underscores_in_headers on;", "yes no yes")] {
+            let name = format!("nginx-names-{}-{}", word.len(), std::process::id());
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            std::fs::create_dir_all(folder.join("site")).unwrap();
+            let (theirs, ours) = (free_address(), free_address());
+            let (conf, toml) = (folder.join("nginx.conf"), folder.join("larder.toml"));
+            let text = CONF.replace("ADDRESS", &theirs.to_string()).replace("ORIGIN", &origin.to_string());
+            std::fs::write(&conf, text.replace("http {", &format!("http {{ {word}"))).unwrap();
+            let mut import = Command::new(env!("CARGO_BIN_EXE_larder"));
+            assert!(import.args(["import", "-o"]).arg(&toml).arg(&conf).status().unwrap().success());
+            let _both = told_origin::nginx_and_larder(&folder, (&conf, theirs), (&toml, ours));
+            let fields = "Connection: close\r\nX_Odd: 1\r\nX_Forwarded_For: 1\r\n_X-Odd: 1\r\n";
+            // A name that larder knows goes on in no other spelling.
+            let of_nginx = ask_with(theirs, "GET /app/", fields, "").1.replacen("yes yes", "yes no", 1);
+            assert_eq!([of_nginx, ask_with(ours, "GET /app/", fields, "").1], [expect; 2], "{word}");
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What a path means beneath a root, before anything is opened to be read: a file, a directory, or a script. Everything is looked at
 //! through an `O_PATH` descriptor, which opens no device, wakes no writer of a FIFO and waits for nothing.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
 
@@ -62,7 +62,7 @@ pub(super) fn of(
             return Ok(PathMeaning::Script(script));
         }
     }
-    let looked_at = look_at(root, &path.relative, reach)?;
+    let (opened, looked_at) = look(root, &path.relative, reach)?;
     match kind(&looked_at) {
         FileType::RegularFile if path.is_directory => Err(NotShown::Absent),
         FileType::Directory if settings.passes_directories_by() => Err(NotShown::Absent),
@@ -72,19 +72,31 @@ pub(super) fn of(
                 return Ok(PathMeaning::Directory);
             }
             match index(settings, root, path, reach)? {
-                Some((relative, stat)) => meaning_of_file(settings, relative, stat),
+                Some((relative, found)) => meaning_of_file(settings, relative, found),
                 None => Ok(PathMeaning::NoIndex(looked_at)),
             }
         }
-        _ => meaning_of_file(settings, path.relative.clone(), looked_at),
+        _ => meaning_of_file(settings, path.relative.clone(), (opened, looked_at)),
     }
 }
 
-fn meaning_of_file(settings: &RootSettings, relative: Vec<u8>, stat: Stat) -> Result<PathMeaning, NotShown> {
+fn meaning_of_file(
+    settings: &RootSettings,
+    relative: Vec<u8>,
+    (opened, stat): (OwnedFd, Stat),
+) -> Result<PathMeaning, NotShown> {
     match shown_as(settings, &relative, &stat)? {
         ShownAs::Script => Ok(PathMeaning::Script(ScriptPath::whole(relative))),
+        ShownAs::File | ShownAs::Directory if is_source_by_own_name(settings, opened.as_fd()) => Err(NotShown::Source),
         ShownAs::File | ShownAs::Directory => Ok(PathMeaning::File(relative, stat)),
     }
+}
+
+/// Is it a source by the name that a link leads to? Where the system does not tell that name, the link's own holds.
+fn is_source_by_own_name(settings: &RootSettings, opened: BorrowedFd<'_>) -> bool {
+    let Some(scripts) = &settings.scripts else { return false };
+    let place = format!("/proc/self/fd/{}", opened.as_raw_fd());
+    rustix::fs::readlink(place, Vec::new()).is_ok_and(|own| script_path::is_source(own.to_bytes(), &scripts.endings))
 }
 
 /// What something beneath a root is to who asks for it by its name.
@@ -119,11 +131,11 @@ fn index(
     root: BorrowedFd<'_>,
     path: &FilePath,
     reach: Reach,
-) -> Result<Option<(Vec<u8>, Stat)>, NotShown> {
+) -> Result<Option<(Vec<u8>, (OwnedFd, Stat))>, NotShown> {
     for name in &settings.index {
         let relative = path.child(name);
-        match look_at(root, &relative, reach) {
-            Ok(stat) if kind(&stat) == FileType::RegularFile => return Ok(Some((relative, stat))),
+        match look(root, &relative, reach) {
+            Ok(found) if kind(&found.1) == FileType::RegularFile => return Ok(Some((relative, found))),
             Ok(_) | Err(NotShown::Absent) => {}
             Err(other) => return Err(other),
         }
@@ -132,15 +144,20 @@ fn index(
 }
 
 pub(super) fn look_at(root: BorrowedFd<'_>, relative: &[u8], reach: Reach) -> Result<Stat, NotShown> {
+    look(root, relative, reach).map(|(_, stat)| stat)
+}
+
+fn look(root: BorrowedFd<'_>, relative: &[u8], reach: Reach) -> Result<(OwnedFd, Stat), NotShown> {
     let opened = match reach {
         Reach::Disk => beneath::open(root, relative, OFlags::PATH),
         Reach::Memory => beneath::open_at_hand(root, relative, OFlags::PATH),
     };
-    let stat = fstat(opened.map_err(why)?.as_fd()).map_err(why)?;
+    let opened = opened.map_err(why)?;
+    let stat = fstat(opened.as_fd()).map_err(why)?;
     match kind(&stat) {
         // The walk of an old kernel opens a link itself.
         FileType::Symlink => Err(NotShown::LeadsOut),
-        _ => Ok(stat),
+        _ => Ok((opened, stat)),
     }
 }
 

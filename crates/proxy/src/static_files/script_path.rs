@@ -39,12 +39,13 @@ pub(super) fn hands_directories_on(settings: &RootSettings) -> bool {
     settings.fallback.as_ref().is_none_or(|fallback| is_script(fallback.as_bytes(), &scripts.endings))
 }
 
-/// Does the last segment end like the name of a script?
+/// Does the last segment end like the name of a script? In that very spelling: what a server beside us would not run, such as `x.PHP`, is
+/// run by nobody, and as a source it is shown to nobody.
 pub(super) fn is_script(relative: &[u8], endings: &[String]) -> bool {
     let name = relative.rsplit(|&b| b == b'/').next().unwrap_or_default();
     endings.iter().any(|ending| {
         let end = name.len().checked_sub(ending.len()).filter(|at| *at > 0);
-        end.is_some_and(|at| name[at..].eq_ignore_ascii_case(ending.as_bytes()))
+        end.is_some_and(|at| name[at..] == *ending.as_bytes())
     })
 }
 

@@ -37,6 +37,9 @@ fn folder(name: &str) -> TestFolder {
     }
     symlink("/etc/passwd", folder.path("out.php")).unwrap();
     symlink("app/run.php", folder.path("link.php")).unwrap();
+    symlink("app/run.php", folder.path("link.txt")).unwrap();
+    symlink("link.txt", folder.path("twice.jpg")).unwrap();
+    symlink("a.css", folder.path("style.css")).unwrap();
     folder
 }
 
@@ -84,8 +87,21 @@ fn a_script_is_a_regular_file_on_the_way() {
     check(&settings, "/", "index.php + \"\"");
     check(&settings, "/%69ndex.php/%61", "index.php + \"/a\"");
     check(&settings, "/link.php", "link.php + \"\"");
-    check(&settings, "/UPPER.PHP", "UPPER.PHP + \"\"");
     check(&settings, "/odd.php/run.php/z", "odd.php/run.php + \"/z\"");
+}
+
+/// A server beside us would show `x.PHP`, or run it where visitors may write: here nobody does either.
+#[test]
+fn a_source_in_another_spelling_or_behind_a_link_is_neither_run_nor_shown() {
+    let folder = folder("other-spellings");
+    let settings = settings(&folder);
+    check(&settings, "/UPPER.PHP", "Source");
+    check(&settings, "/UPPER.PHP/x.jpg", "Absent");
+    check(&settings, "/link.txt", "Source");
+    check(&settings, "/twice.jpg", "Source");
+    check(&settings, "/style.css", "file");
+    let index = RootSettings { index: vec!["twice.jpg".to_owned()], ..settings };
+    check(&index, "/", "Source");
 }
 
 #[test]

@@ -23,8 +23,7 @@ pub const GROUPS_MAX: usize = 10;
 /// Where the groups of a match lie.
 pub type Groups = [Option<(usize, usize)>; GROUPS_MAX];
 
-/// A regex.
-#[derive(Debug)]
+/// A regex. For people who debug it is what was written: what of it is made meanwhile says nothing of what it matches.
 pub struct Pattern {
     written: Box<[u8]>,
     linear: Option<LinearPattern>,
@@ -50,6 +49,12 @@ struct LinearPattern {
 struct Backtracking {
     any: pcre2::bytes::Regex,
     not_empty: pcre2::bytes::Regex,
+}
+
+impl std::fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pattern").field(&String::from_utf8_lossy(&self.written)).finish()
+    }
 }
 
 impl Pattern {
