@@ -24,7 +24,9 @@ impl FoundServer<'_, '_> {
         let mut closed: Vec<String> = Vec::new();
         match (&found.answer, self.sources) {
             (AnsweredBy::Files, Some(sources)) if !runs_scripts => closed.push(sources.to_owned()),
-            (AnsweredBy::Scripts(_), _) if !found.spot.pattern().contains("php") => closed.push(NO_SCRIPT.to_owned()),
+            (AnsweredBy::Scripts(_), _) if !names_scripts_alone(&found.spot.pattern()) => {
+                closed.push(NO_SCRIPT.to_owned());
+            }
             _ => {}
         }
         // What is no file is the server's own script's to answer, where it has one.
@@ -85,10 +87,54 @@ impl FoundServer<'_, '_> {
     }
 }
 
+/// Is it plain that a pattern matches scripts and nothing else? `/php-fpm-status` matches whatever lies there.
+fn names_scripts_alone(pattern: &str) -> bool {
+    const BEHIND: [&str; 8] = ["", "$", "(?:$|/)", "(?:/|$)", "($|/)", "(/|$)", "(?:/.*)?$", "(/.*)?$"];
+    BEHIND.iter().filter_map(|behind| pattern.strip_suffix(behind)).any(|begin| {
+        let ends_in_script = begin.ends_with(r"\.php") || begin.ends_with("[.]php");
+        ends_in_script && !has_choice(begin)
+    })
+}
+
+/// Is there a `|` outside of all parentheses?
+fn has_choice(pattern: &str) -> bool {
+    let mut depth = 0;
+    let mut is_escaped = false;
+    pattern.chars().any(|c| {
+        match c {
+            _ if std::mem::take(&mut is_escaped) => {}
+            '\\' => is_escaped = true,
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '|' => return depth <= 0,
+            _ => {}
+        }
+        false
+    })
+}
+
 /// What a location answers, with the path of its folder where nginx leads from that to it.
 pub fn own_pattern(found: &FoundLocation<'_>) -> String {
     match found.is_led_to_its_slash() {
         true => found.spot.pattern_with_folder(),
         false => found.spot.pattern(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_ends_like_a_script_names_scripts_alone() {
+        for pattern in
+            [r"\.php$", r"[.]php$", r"^/index\.php$", r"^/(?:index|cron)\.php(?:$|/)", r"[^/]\.php(/|$)", r"\.php"]
+        {
+            assert!(names_scripts_alone(pattern), "{pattern}");
+        }
+        for pattern in ["/php-fpm-status", "^/php/", r"/status|\.php$", r"\.(php|html)$", r"\.php-status", "", "php$"] {
+            assert!(!names_scripts_alone(pattern), "{pattern}");
+        }
+        assert!(!names_scripts_alone(r"a\|b|c\.php$") && names_scripts_alone(r"a\|b\.php$"));
     }
 }
