@@ -24,7 +24,7 @@ pub(super) enum PathMeaning {
 }
 
 /// What was looked at, through a descriptor that reads nothing.
-type Opened = (OwnedFd, Stat);
+type LookedAt = (OwnedFd, Stat);
 
 /// How far one goes to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(super) fn of(
 fn meaning_of_file(
     settings: &RootSettings,
     relative: Vec<u8>,
-    (opened, stat): Opened,
+    (opened, stat): LookedAt,
 ) -> Result<PathMeaning, NotShown> {
     match shown_as(settings, &relative, &stat)? {
         ShownAs::Script => Ok(PathMeaning::Script(ScriptPath::whole(relative))),
@@ -134,7 +134,7 @@ fn index(
     root: BorrowedFd<'_>,
     path: &FilePath,
     reach: Reach,
-) -> Result<Option<(Vec<u8>, Opened)>, NotShown> {
+) -> Result<Option<(Vec<u8>, LookedAt)>, NotShown> {
     for name in &settings.index {
         let relative = path.child(name);
         match look(root, &relative, reach) {
@@ -150,7 +150,7 @@ pub(super) fn look_at(root: BorrowedFd<'_>, relative: &[u8], reach: Reach) -> Re
     look(root, relative, reach).map(|(_, stat)| stat)
 }
 
-fn look(root: BorrowedFd<'_>, relative: &[u8], reach: Reach) -> Result<Opened, NotShown> {
+fn look(root: BorrowedFd<'_>, relative: &[u8], reach: Reach) -> Result<LookedAt, NotShown> {
     let opened = match reach {
         Reach::Disk => beneath::open(root, relative, OFlags::PATH),
         Reach::Memory => beneath::open_at_hand(root, relative, OFlags::PATH),
