@@ -38,7 +38,7 @@ impl Cache {
             disk.forget(key);
         }
         let Some(entry) = shard.known(key) else { return 0 };
-        let hit = self.purge_some(entry, how, now, |_| true, &mut removed);
+        let hit = self.purge_all_of(entry, how, now, &mut removed);
         entry.forget_notes();
         entry.delist_those_that_left().for_each(|flight| flight.condemn());
         shard.tidy(key);
@@ -121,15 +121,8 @@ impl Cache {
     }
 
     /// Under the shard's lock.
-    fn purge_some(
-        &self,
-        entry: &mut Entry,
-        how: Purge,
-        now: Now,
-        is_meant: impl Fn(&Object) -> bool,
-        removed: &mut RemovedObjects,
-    ) -> usize {
-        let meant: Vec<Arc<Object>> = entry.objects().filter(|object| is_meant(object)).cloned().collect();
+    fn purge_all_of(&self, entry: &mut Entry, how: Purge, now: Now, removed: &mut RemovedObjects) -> usize {
+        let meant: Vec<Arc<Object>> = entry.objects().cloned().collect();
         let mut hit = 0;
         for object in &meant {
             hit += match how {

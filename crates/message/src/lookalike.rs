@@ -76,6 +76,16 @@ impl NameShapes {
         shapes
     }
 
+    /// Those of two lists.
+    pub const fn and(mut self, other: &NameShapes) -> NameShapes {
+        let mut length = 0;
+        while length < self.beginnings.len() {
+            self.beginnings[length] |= other.beginnings[length];
+            length += 1;
+        }
+        self
+    }
+
     const fn with(mut self, name: &[u8]) -> NameShapes {
         assert!(name.len() < LONG);
         self.beginnings[name.len()] |= 1 << (name[0] & 0x1f);
@@ -194,6 +204,16 @@ mod tests {
             }
         }
         assert!(!is_plain_name(b"-") && !is_plain_name(b"a-") && is_plain_name(b"a-b") && is_plain_name(b""));
+    }
+
+    #[test]
+    fn the_shapes_of_two_lists_hold_what_either_does() {
+        let (one, other) = (NameShapes::of(&["proxy", "x-a"]), NameShapes::of(&["client-ip"]));
+        let both = one.and(&other);
+        for name in ["proxy", "x-a", "client-ip", "client_ip"] {
+            assert!(both.may_hold(name.as_bytes()), "{name}");
+        }
+        assert!(!one.may_hold(b"client-ip") && !both.may_hold(b"accept") && !both.may_hold(b"dproxy"));
     }
 
     #[test]

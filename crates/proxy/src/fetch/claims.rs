@@ -2,7 +2,7 @@
 //! reached. Of strangers nothing of it reaches an origin. A trusted proxy may say it, and hands on what it does not know of itself: an
 //! address goes on where nothing contradicts it, and what it says of the site selects the response, so that it is in nobody else's.
 
-use message::{Field, FieldName, FieldsView, Request, reads_as};
+use message::{Field, FieldName, FieldsView, NameShapes, Request, reads_as};
 use rules::forwarded;
 
 /// In these a proxy, or a network of such, says who its client is, beside X-Forwarded-For.
@@ -60,27 +60,45 @@ const OF_NOBODY: &str = "proxy";
 /// Fields that some applications obey: what one client sends in them must not be in everybody's answer.
 const ON_SHARED_FETCHES: &[&str] = &["x-host", "x-http-method", "x-method-override", "surrogate-capability"];
 
+/// All of these names, by which nearly all fields are told apart from them at once.
+const ALL: [&[&str]; 5] = [OF_CLIENTS_ADDRESS, OF_SITE, OF_PROXIES, ON_SHARED_FETCHES, &[OF_NOBODY]];
+const SHAPES: NameShapes = {
+    let (mut shapes, mut at) = (NameShapes::of(&[]), 0);
+    while at < ALL.len() {
+        shapes = shapes.and(&NameShapes::of(ALL[at]));
+        at += 1;
+    }
+    shapes
+};
+
 /// Names that we do not know, but that are not for the origin, or read as one that is not.
 pub(super) fn is_kept_from_origins(field: &Field<'_>, for_many: bool, trusted: bool) -> bool {
+    (SHAPES.may_hold(field.name_text) && is_claim_kept_back(field, for_many, trusted))
+        || !trusted && message::is_forwarding_name(field.name_text)
+}
+
+fn is_claim_kept_back(field: &Field<'_>, for_many: bool, trusted: bool) -> bool {
     let is_of_proxies = || [OF_CLIENTS_ADDRESS, OF_SITE, OF_PROXIES].iter().any(|names| reads_as_one_of(field, names));
     let is_spelled_so = || [OF_CLIENTS_ADDRESS, OF_SITE, OF_PROXIES].iter().any(|names| is_one_of(field, names));
     reads_as(field.name_text, OF_NOBODY)
         || for_many && reads_as_one_of(field, ON_SHARED_FETCHES)
         || is_of_proxies() && !(trusted && is_spelled_so())
-        || !trusted && message::is_forwarding_name(field.name_text)
 }
 
 /// Does the field say which address the client has?
 pub(super) fn is_of_clients_address(field: &Field<'_>) -> bool {
-    is_one_of(field, OF_CLIENTS_ADDRESS)
+    SHAPES.may_hold(field.name_text) && is_one_of(field, OF_CLIENTS_ADDRESS)
 }
 
 /// By what a response is selected that such a request of a trusted proxy was answered with: what it says of the site, where that is another
 /// thing than its target does, in lower case.
 pub(super) fn selecting<'a>(request: &'a Request<'_>) -> impl Iterator<Item = &'static str> + 'a {
     let fields = request.fields;
-    let said = move |name: &'static str| fields.iter().any(|field| is_one_of(&field, &[name])).then_some(name);
-    let others = OF_SITE.iter().filter_map(move |name| said(name));
+    let name_of = |field: Field<'_>| {
+        let is_it = |name: &&&str| field.name_text.eq_ignore_ascii_case(name.as_bytes());
+        OF_SITE.iter().find(is_it).filter(|_| SHAPES.may_hold(field.name_text)).copied()
+    };
+    let others = fields.iter().filter_map(name_of);
     let (host, forwarded) = hosts_said(request, fields);
     host.then_some("x-forwarded-host").into_iter().chain(forwarded.then_some("forwarded")).chain(others)
 }
@@ -141,5 +159,30 @@ mod tests {
         check(&[("X-Forwarded-Host", "evil.example")], &["x-forwarded-host"]);
         check(&[("Forwarded", "for=192.0.2.1, host=\"evil.example\"")], &["forwarded"]);
         check(&[("X-Forwarded-Prefix", "/app"), ("X-Scheme", "https")], &["x-forwarded-prefix", "x-scheme"]);
+    }
+
+    fn kept_back(name: &str, for_many: bool, trusted: bool) -> bool {
+        let mut fields = Fields::default();
+        match FieldName::classify(name.as_bytes()) {
+            FieldName::Other => fields.push_named(name.as_bytes(), b"1"),
+            known => fields.push(known, "1"),
+        }
+        fields.view().iter().any(|field| is_kept_from_origins(&field, for_many, trusted))
+    }
+
+    #[test]
+    fn a_claim_goes_on_from_a_trusted_proxy_alone_and_in_its_own_spelling() {
+        for name in [OF_CLIENTS_ADDRESS, OF_SITE, OF_PROXIES].into_iter().flatten() {
+            let odd = name.replace('-', "_");
+            assert!(kept_back(name, false, false) && kept_back(&odd, false, false), "{name} of a stranger");
+            assert!(!kept_back(&name.to_ascii_uppercase(), false, true), "{name} of a proxy");
+            assert!(odd == **name || kept_back(&odd, false, true), "{odd} of a proxy");
+        }
+        assert!(kept_back("Proxy", false, true) && kept_back("proxy_", false, true), "nobody says that");
+        for name in ON_SHARED_FETCHES {
+            assert!(kept_back(name, true, true), "{name}");
+        }
+        assert!(!kept_back("X-Host", false, false) && !kept_back("X-Own", true, false));
+        assert!(kept_back("X-Forwarded-Anything", false, false) && !kept_back("X-Forwarded-Anything", false, true));
     }
 }

@@ -75,11 +75,11 @@ pub(super) fn of(
                 return Ok(PathMeaning::Directory);
             }
             match index(settings, root, path, reach)? {
-                Some((relative, found)) => meaning_of_file(settings, relative, found),
+                Some((relative, found)) => meaning_of_file(settings, relative, found, reach),
                 None => Ok(PathMeaning::NoIndex(looked_at)),
             }
         }
-        _ => meaning_of_file(settings, path.relative.clone(), (opened, looked_at)),
+        _ => meaning_of_file(settings, path.relative.clone(), (opened, looked_at), reach),
     }
 }
 
@@ -87,10 +87,13 @@ fn meaning_of_file(
     settings: &RootSettings,
     relative: Vec<u8>,
     (opened, stat): LookedAt,
+    reach: Reach,
 ) -> Result<PathMeaning, NotShown> {
+    // A file that is at hand is looked at once more by who opens it.
+    let is_source = || reach == Reach::Disk && is_source_by_own_name(settings, opened.as_fd());
     match shown_as(settings, &relative, &stat)? {
         ShownAs::Script => Ok(PathMeaning::Script(ScriptPath::whole(relative))),
-        ShownAs::File | ShownAs::Directory if is_source_by_own_name(settings, opened.as_fd()) => Err(NotShown::Source),
+        ShownAs::File | ShownAs::Directory if is_source() => Err(NotShown::Source),
         ShownAs::File | ShownAs::Directory => Ok(PathMeaning::File(relative, stat)),
     }
 }
