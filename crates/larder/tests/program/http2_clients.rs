@@ -175,7 +175,8 @@ mod tests {
             let mut large = request("POST", "/echo");
             large.headers_mut().insert("content-length", 5_000.into());
             let (response, mut body) = asking.send_request(large, false).unwrap();
-            body.send_data(Bytes::from(pattern(5_000)), true).unwrap();
+            // The refusal needs the head alone: it may have closed the stream before the body is given to it.
+            let _ = body.send_data(Bytes::from(pattern(5_000)), true);
             assert_eq!(whole(response.await.unwrap()).await.unwrap().0, 413);
             assert_eq!(get(&client, "/bytes/5").await.unwrap(), (200, pattern(5)));
         });
