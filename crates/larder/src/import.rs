@@ -65,6 +65,7 @@ mod nginx_closed_line;
 mod nginx_closed_paths;
 mod nginx_conditions;
 mod nginx_conf;
+mod nginx_field_cases;
 mod nginx_fields;
 mod nginx_found;
 mod nginx_found_server;

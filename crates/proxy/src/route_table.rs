@@ -83,13 +83,16 @@ impl RouteTable {
         table
     }
 
-    /// Where a field says which route answers, the same URL has an answer for each of its values. Whom it only shuts out gets none.
+    /// Where a field says who brings a response, the same URL has one for each of its values. What is answered here is not stored, and says
+    /// by itself that it is for these alone; whom a field only shuts out gets none.
     fn select_by_conditions(&mut self) {
-        let answering = self.routes.iter().filter(|route| route.target != RouteTarget::Closed);
-        let names: Vec<Box<str>> = answering.flat_map(|route| &route.fields).map(FieldCondition::key).collect();
-        for name in names {
-            for route in &mut self.routes {
-                let selector = Selector::Field(name.clone());
+        let bringing = self.routes.iter().filter(|route| route.target.may_be_stored());
+        let names: Vec<Box<str>> = bringing.flat_map(|route| &route.fields).map(FieldCondition::key).collect();
+        for route in &mut self.routes {
+            let is_answered = !route.target.may_be_stored() && route.target != RouteTarget::Closed;
+            let own = route.fields.iter().filter(|_| is_answered).map(FieldCondition::key);
+            for name in own.chain(names.iter().cloned()).collect::<Vec<_>>() {
+                let selector = Selector::Field(name);
                 if !route.rules.caching.selected_by.contains(&selector) {
                     Arc::make_mut(&mut route.rules).caching.selected_by.push(selector);
                 }
@@ -166,6 +169,18 @@ impl RouteTable {
 #[inline]
 fn without_dot(host: &[u8]) -> &[u8] {
     host.strip_suffix(b".").unwrap_or(host)
+}
+
+impl RouteTarget {
+    /// Does somebody else bring what is answered, so that it may be stored?
+    fn may_be_stored(self) -> bool {
+        match self {
+            RouteTarget::Origin(_) | RouteTarget::Root(_) | RouteTarget::StatusPage(_) | RouteTarget::Memcached(_) => {
+                true
+            }
+            RouteTarget::Itself | RouteTarget::Closed => false,
+        }
+    }
 }
 
 impl HostRoutes {
@@ -249,7 +264,8 @@ impl RouteSettings {
         };
         let is_meant = |method: &[u8]| meant.iter().any(|meant| is_same(meant, method));
         let is_one = self.methods.iter().any(|method| is_meant(method.as_bytes()));
-        (self.methods.is_empty() || is_one) && self.fields.iter().all(|condition| condition.fits(request))
+        let shuts_out = self.target == RouteTarget::Closed;
+        (self.methods.is_empty() || is_one) && self.fields.iter().all(|condition| condition.fits(request, shuts_out))
     }
 
     /// Which of these routes answers for a path on a host, which is in lower case, if nothing else is asked of a request.
@@ -264,7 +280,7 @@ mod tests {
 
     use super::*;
     use crate::route_rules::RouteAccess;
-    use crate::settings::{PathPattern, RouteRules};
+    use crate::settings::{RoutePattern, RouteRules};
 
     fn route(host: Option<&str>, path: &str, origin: usize) -> RouteSettings {
         let to = RouteSettings::to(RouteTarget::Origin(origin));
@@ -272,7 +288,7 @@ mod tests {
     }
 
     fn by_pattern(pattern: &str, origin: usize) -> RouteSettings {
-        let path_pattern = Some(Arc::new(PathPattern::new(pattern).expect("a pattern")));
+        let path_pattern = Some(Arc::new(RoutePattern::new(pattern).expect("a pattern")));
         RouteSettings { path_pattern, ..route(None, "/", origin) }
     }
 
@@ -288,6 +304,10 @@ mod tests {
             query: None,
             fields: message::FieldsView::default(),
         }
+    }
+
+    fn written(name: &str, value: &str) -> FieldCondition {
+        FieldCondition::written(name, value).expect("a condition")
     }
 
     fn asked(routes: &[RouteSettings], method: &str, url: &str, field: Option<(&str, &str)>) -> Option<usize> {
@@ -367,7 +387,7 @@ mod tests {
     #[test]
     fn who_asks_for_more_than_a_path_comes_first() {
         let post = RouteSettings { methods: vec!["POST".into()], ..route(None, "/api", 2) };
-        let condition = FieldCondition::new("X-Beta", Some("y*"));
+        let condition = written("X-Beta", "y*");
         let beta = RouteSettings { fields: vec![condition], ..route(None, "/", 3) };
         let read = RouteSettings { methods: vec!["GET".into()], ..route(None, "/read", 5) };
         let routes = [route(None, "/api", 1), post, beta, route(None, "/", 4), read];
@@ -412,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_condition_may_look_away_from_the_case_of_letters() {
-        let host = FieldCondition::new("X-Beta", Some("(?i)*Yes"));
+        let host = written("X-Beta", "(?i)*Yes");
         let beta = RouteSettings { fields: vec![host], ..route(None, "/", 3) };
         let routes = [beta, route(None, "/", 4)];
         for (value, expect) in [("yes", 3), ("OH YES", 3), ("yes!", 4), ("(?i)yEs", 3)] {
@@ -422,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_condition_may_be_for_every_other_value() {
-        let others = ["!(?i)h2c", "!web*"].map(|value| FieldCondition::new("X-Beta", Some(value)));
+        let others = ["!(?i)h2c", "!web*"].map(|value| written("X-Beta", value));
         let beta = RouteSettings { fields: others.into(), ..route(None, "/", 3) };
         let routes = [beta, route(None, "/", 4)];
         for (value, expect) in [("h2c", 4), ("H2C", 4), ("websocket", 4), ("Websocket", 3), ("h2c, web", 3), ("", 3)] {
@@ -432,14 +452,55 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_shuts_out_selects_no_response() {
+    fn a_condition_may_be_a_pattern_or_that_the_field_says_nothing() {
+        let field = "User-Agent";
+        for (condition, fitting, others) in [
+            (written(field, "~(?i)bot|^$"), &["GoodBot/1", "a bot b", ""][..], &["Mozilla"][..]),
+            (written(field, "!~(?i)bot"), &["Mozilla", ""], &["Robot"]),
+            (FieldCondition::missing(field), &[""], &["Mozilla"]),
+        ] {
+            let routes = [RouteSettings { fields: vec![condition], ..route(None, "/", 3) }, route(None, "/", 4)];
+            for (values, expect) in [(fitting, 3), (others, 4)] {
+                for value in values {
+                    assert_eq!(asked(&routes, "GET", "a/", Some((field, value))), Some(expect), "{value:?} {routes:?}");
+                }
+            }
+        }
+        let routes =
+            |condition| [RouteSettings { fields: vec![condition], ..route(None, "/", 3) }, route(None, "/", 4)];
+        assert_eq!(asked(&routes(FieldCondition::missing(field)), "GET", "a/", None), Some(3));
+        assert_eq!(
+            asked(&routes(written(field, "~^$")), "GET", "a/", None),
+            Some(4),
+            "a field that is not there matches nothing"
+        );
+        assert!(FieldCondition::written(field, "~(").is_err());
+    }
+
+    #[test]
+    fn where_a_pattern_reaches_its_limits_who_shuts_out_does_and_who_answers_does_not() {
+        let endless = "a".repeat(4_000);
+        let mut fields = Fields::default();
+        fields.push_named(b"X-Beta", endless.as_bytes());
+        let request = Request { fields: fields.view(), ..request_for(b"/") };
+        for pattern in ["~^(a+)+$(?<!a)", "!~^(a+)+$(?<!a)"] {
+            for (target, expect) in [(RouteTarget::Closed, true), (RouteTarget::Origin(1), false)] {
+                let route = RouteSettings { fields: vec![written("X-Beta", pattern)], ..RouteSettings::to(target) };
+                assert_eq!(route.conditions_fit(&request), expect, "{pattern} {:?}", route.target);
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_by_which_nobody_is_asked_selects_no_response_but_the_answer_itself() {
         let with = |target| {
-            let fields = vec![FieldCondition::new("X-Bad", None)];
+            let fields = vec![FieldCondition::present("X-Bad")];
             let table =
                 RouteTable::new(vec![RouteSettings { fields, target, ..route(None, "/", 1) }, route(None, "/", 2)]);
-            table.iter().map(|route| route.rules.caching.selected_by.len()).sum::<usize>()
+            table.iter().map(|route| route.rules.caching.selected_by.len()).collect::<Vec<_>>()
         };
-        assert_eq!((with(RouteTarget::Closed), with(RouteTarget::Origin(1))), (0, 2));
+        let found = [RouteTarget::Closed, RouteTarget::Itself, RouteTarget::Origin(1)].map(with);
+        assert_eq!(found, [vec![0, 0], vec![1, 0], vec![1, 1]]);
     }
 
     #[test]

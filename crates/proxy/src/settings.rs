@@ -45,7 +45,7 @@ pub use crate::route_rules::name_patterns::NamePattern;
 pub use crate::route_rules::own_answer::OwnAnswer;
 pub use crate::route_rules::query_rules::QueryRules;
 pub use crate::route_rules::rate_table::Rate;
-pub use crate::route_rules::route_conditions::{FieldCondition, PathPattern};
+pub use crate::route_rules::route_conditions::{FieldAsked, FieldCondition, FieldValue, RoutePattern};
 pub use crate::route_rules::target_rewrite::TargetRewrite;
 pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::word_sources::{WordSource, WordSources};
@@ -221,7 +221,7 @@ pub struct RouteSettings {
     /// Matches whole segments: `/a` matches `/a` and `/a/b`, not `/ab`. `/` matches all.
     pub path_prefix: String,
     /// In place of a prefix.
-    pub path_pattern: Option<Arc<PathPattern>>,
+    pub path_pattern: Option<Arc<RoutePattern>>,
     /// Its pattern comes behind all paths but `/`: it is a preset's, and somebody who writes a path means that.
     pub yields_to_paths: bool,
     /// Methods, as they are sent; none: all.

@@ -11,6 +11,10 @@ pub const LOGIN: &str = "Basic YW5uOnNlY3JldA==";
 const OTHER_METHODS: [&str; 4] = ["HEAD", "POST", "OPTIONS", "DELETE"];
 /// What a client may ask an origin for in place of HTTP.
 const UPGRADES: [&str; 3] = ["websocket", "h2c", "TLS/1.0"];
+const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+/// What sites refuse, in one name.
+const ROBOT: &str =
+    "AhrefsBot SemrushBot MJ12bot Baiduspider GPTBot bot Scrapy python-requests curl/8.0 Wget sqlmap nikto HTTrack";
 /// No server has more that are worth asking.
 const LOCATIONS_MAX: usize = 60;
 const SERVERS_MAX: usize = 12;
@@ -24,6 +28,10 @@ pub struct Probe {
     pub path: String,
     pub has_login: bool,
     pub upgrade: Option<&'static str>,
+    /// Its field `User-Agent`.
+    pub agent: Option<&'static str>,
+    /// Its field `X-Key`, by which some are let in.
+    pub key: Option<&'static str>,
 }
 
 pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
@@ -41,14 +49,18 @@ pub fn probes(servers: &[PublishedServer]) -> Vec<Probe> {
             path: path.to_owned(),
             has_login,
             upgrade: None,
+            agent: Some(BROWSER),
+            key: None,
         };
         found.extend(probe_files::paths().iter().map(|path| probe(main, "GET", path, false)));
         for sample in server.locations.iter().take(LOCATIONS_MAX).filter_map(|words| sample(words)) {
             found.extend(around(&sample).iter().map(|path| probe(main, "GET", path, false)));
             found.extend(OTHER_METHODS.map(|method| probe(main, method, &sample, false)));
             found.insert(probe(main, "GET", &sample, true));
-            found
-                .extend(UPGRADES.map(|upgrade| Probe { upgrade: Some(upgrade), ..probe(main, "GET", &sample, false) }));
+            let get = || probe(main, "GET", &sample, false);
+            found.extend(UPGRADES.map(|upgrade| Probe { upgrade: Some(upgrade), ..get() }));
+            found.extend([Some(ROBOT), None].map(|agent| Probe { agent, ..get() }));
+            found.extend(["k", "other"].map(|key| Probe { key: Some(key), ..get() }));
         }
         for listen in &everywhere {
             for other in server.hosts.iter().map(String::as_str).chain(["elsewhere.test"]) {
@@ -65,7 +77,13 @@ impl Probe {
     pub fn said(&self) -> String {
         let login = if self.has_login { " with a login" } else { "" };
         let upgrade = self.upgrade.map(|protocol| format!(" for {protocol}")).unwrap_or_default();
-        format!("{} {}{} at {}{login}{upgrade}", self.method, self.host, self.path, self.listen)
+        let agent = match self.agent {
+            Some(BROWSER) => "",
+            Some(_) => " by a robot",
+            None => " by nobody",
+        };
+        let key = self.key.map(|key| format!(" with X-Key {key}")).unwrap_or_default();
+        format!("{} {}{} at {}{login}{upgrade}{agent}{key}", self.method, self.host, self.path, self.listen)
     }
 
     /// The same of paths that are beside it and lead to nothing: whoever is asked for those is asked for whatever a client says. Where a
@@ -83,6 +101,16 @@ impl Probe {
         paths.into_iter().map(|path| Probe { path, ..self.clone() }).collect()
     }
 
+    /// The lines of its fields, but for `Host`, `Connection` and those that a run adds.
+    pub fn field_lines(&self) -> String {
+        let login = self.has_login.then_some(("Authorization", LOGIN));
+        let length = (self.method == "POST").then_some(("Content-Length", "0"));
+        let upgrade = self.upgrade.map(|protocol| ("Upgrade", protocol));
+        let said =
+            [login, length, upgrade, self.agent.map(|agent| ("User-Agent", agent)), self.key.map(|key| ("X-Key", key))];
+        said.into_iter().flatten().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+    }
+
     /// Does it say by itself that it is a directory's?
     pub fn names_a_directory(&self) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
@@ -91,7 +119,8 @@ impl Probe {
 
     /// Is the path written as nginx itself would write it?
     pub fn is_plainly_spelled(&self) -> bool {
-        !["%", "//", "/./", "/../"].iter().any(|other| self.path.contains(other))
+        let has_turns = ["%", "//", "/./", "/../"].iter().any(|other| self.path.contains(other));
+        !has_turns && !["/.", "/.."].iter().any(|end| self.path.ends_with(end))
     }
 }
 
@@ -210,5 +239,10 @@ mod tests {
         assert!(has("*:80", "elsewhere.test", "GET", "/.git/config", false));
         let asks = |upgrade| found.iter().any(|probe| probe.upgrade == Some(upgrade) && probe.path == "/api/");
         assert!(asks("websocket") && asks("h2c"));
+        let said: Vec<String> = found.iter().map(Probe::said).collect();
+        for who in ["", " by a robot", " by nobody", " with X-Key k"] {
+            assert!(said.contains(&format!("GET a.test/api/ at *:443{who}")), "{who}");
+        }
+        assert_eq!(said.iter().collect::<BTreeSet<_>>().len(), said.len(), "each row has a name of its own");
     }
 }

@@ -71,7 +71,7 @@ const GUARDS: [&str; 15] = [
     "valid_referers none blocked a.test; if ($invalid_referer) { return 403; }",
 ];
 
-const CONDITIONS: [&str; 17] = [
+const CONDITIONS: [&str; 23] = [
     "$request_method = POST",
     "$request_method !~ ^(GET|HEAD)$",
     r"$uri ~ \.(php|inc)$",
@@ -87,6 +87,12 @@ const CONDITIONS: [&str; 17] = [
     "$host != a.test",
     "$http_x_key != k",
     "$http_user_agent ~ bot",
+    "$http_user_agent ~* (wget|firefox)",
+    "$http_user_agent = ''",
+    "$http_x_key = k",
+    "$http_x_key",
+    "$http_x_key !~ ^k$",
+    "$robot",
     "$args ~ page",
     "$blocked",
 ];
@@ -235,6 +241,7 @@ impl Making {
 
     fn http(&mut self) {
         self.add("map $request_uri $blocked { default 0; ~*secret 1; }");
+        self.add("map $http_user_agent $robot { default 0; ~*firefox 0; ~*(bot|mozilla) 1; '' 1; }");
         self.add("upstream group { server one:1; server two:2 backup; }");
         for _ in 0..=u64::from(self.one_in(3)) {
             self.server();

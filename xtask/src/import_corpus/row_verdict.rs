@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use crate::import_corpus::probe_files::FILE;
-use crate::import_corpus::probe_requests::{LOGIN, Probe};
+use crate::import_corpus::probe_requests::Probe;
 use crate::import_corpus::stub_origins::{APP, UPGRADED};
 use crate::plain_exchange::{Message, Unframed};
 
@@ -46,16 +46,12 @@ pub enum Verdict {
 pub fn ask(port: u16, probe: &Probe, row: usize) -> io::Result<Answer> {
     let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     socket.set_read_timeout(Some(PATIENCE))?;
-    let login = if probe.has_login { format!("Authorization: {LOGIN}\r\n") } else { String::new() };
-    let length = if probe.method == "POST" { "Content-Length: 0\r\n" } else { "" };
     let Probe { method, path, host, .. } = probe;
-    let (connection, upgrade) = match probe.upgrade {
-        Some(protocol) => ("upgrade, close", format!("Upgrade: {protocol}\r\n")),
-        None => ("close", String::new()),
-    };
+    let connection = if probe.upgrade.is_some() { "upgrade, close" } else { "close" };
+    let fields = probe.field_lines();
     write!(
         socket,
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Row: {row}\r\n{login}{length}{upgrade}Connection: {connection}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Row: {row}\r\n{fields}Connection: {connection}\r\n\r\n"
     )?;
     let answer = match Message::read(&mut BufReader::new(socket), Unframed::UntilEnd, *method != "HEAD") {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxy::settings::{FieldCondition, PathPattern, RouteSettings};
+use proxy::settings::{FieldCondition, RoutePattern, RouteSettings};
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
@@ -15,7 +15,7 @@ use super::section::{Node, Section, as_switch, parsed, pattern, text};
 pub struct Conditions {
     /// Beginnings of paths.
     pub paths: Option<Vec<String>>,
-    pub patterns: Vec<Arc<PathPattern>>,
+    pub patterns: Vec<Arc<RoutePattern>>,
     methods: Vec<Box<str>>,
     fields: Vec<FieldCondition>,
 }
@@ -23,7 +23,7 @@ pub struct Conditions {
 pub fn read(section: &mut Section<'_>) -> Conditions {
     let paths = section.read_list("path", path);
     let patterns = section.read_list("path_pattern", |node| {
-        let pattern = PathPattern::new(pattern(node)?);
+        let pattern = RoutePattern::new(pattern(node)?);
         pattern.map(Arc::new).map_err(|why| Complaint::new(node.span(), why, "a PCRE2 pattern was expected"))
     });
     if let (Some(_), Some(node)) = (&patterns, section.get("path")) {
@@ -101,7 +101,8 @@ pub fn with_slash(node: Node<'_>, complaint: Complaint) -> Complaint {
     }
 }
 
-/// `header = { NAME = "VALUE" }`, `(?i)VALUE` for letters of either case, `!VALUE` for any other, or `true` for any; of several all.
+/// `header = { NAME = "VALUE" }`, `(?i)VALUE` for letters of either case, `~PATTERN`, `!` before each for anything else, `true` for any value,
+/// or `false` for none; of several all.
 fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
     let Some(table) = section.section("header") else { return Vec::new() };
     let mut fields = Vec::new();
@@ -110,26 +111,41 @@ fn fields(section: &mut Section<'_>) -> Vec<FieldCondition> {
             let what = format!("`{name}` is no name of a field");
             table.complaints().add(Complaint::new(span, what, "such as Accept-Language"));
         }
-        match (as_switch(node), text(node)) {
-            (Some(true), _) => fields.push(FieldCondition::new(name, None)),
-            (_, Ok(value)) => fields.push(FieldCondition::new(name, Some(value))),
-            _ => match values(node) {
-                Some(values) => fields.extend(values.map(|value| FieldCondition::new(name, Some(value)))),
-                None => {
-                    let what = "a field must have a value, in which a * stands for any text, or true for any value";
-                    table.complaints().add(Complaint::new(node.span(), what, "neither"));
-                }
-            },
+        match (as_switch(node), values(node)) {
+            (Some(true), _) => fields.push(FieldCondition::present(name)),
+            (Some(false), _) => fields.push(FieldCondition::missing(name)),
+            (_, Some(values)) => {
+                let conditions =
+                    values.map(|value| condition(name, value).map_err(|complaint| table.complaints().add(complaint)));
+                fields.extend(conditions.flatten());
+            }
+            _ => {
+                let what = "a field must have a value, in which a * stands for any text, or true for any value, or false for none";
+                table.complaints().add(Complaint::new(node.span(), what, "neither"));
+            }
         }
     }
     fields
 }
 
-/// A list that has nothing but texts.
-fn values<'a>(node: Node<'a>) -> Option<impl Iterator<Item = &'a str>> {
-    let DeValue::Array(items) = node.get_ref() else { return None };
-    let is_list = !items.is_empty() && items.iter().all(|item| text(item).is_ok());
-    is_list.then(|| items.iter().filter_map(|item| text(item).ok()))
+fn condition(name: &str, value: Node<'_>) -> Result<FieldCondition, Complaint> {
+    let written = text(value)?;
+    let complaint = |what| Complaint::new(value.span(), what, "a value, or ~ and a PCRE2 pattern, was expected");
+    if let Some(pattern) = written.trim_start_matches('!').strip_prefix("(?i)~") {
+        let complaint = complaint("the (?i) of a pattern stands behind its ~".to_owned());
+        return Err(complaint.suggest(format!("write {}", literal::text(&format!("~(?i){pattern}")))));
+    }
+    FieldCondition::written(name, written).map_err(complaint)
+}
+
+/// A text, or those of a list that has nothing else.
+fn values<'a>(node: Node<'a>) -> Option<impl Iterator<Item = Node<'a>>> {
+    let items = match node.get_ref() {
+        DeValue::Array(items) => items,
+        _ => std::slice::from_ref(node),
+    };
+    let are_texts = !items.is_empty() && items.iter().all(|item| text(item).is_ok());
+    are_texts.then(|| items.iter())
 }
 
 impl Conditions {
@@ -139,7 +155,7 @@ impl Conditions {
         let everything = || vec!["/".to_owned()];
         let mut routes = Vec::new();
         for host in hosts {
-            let at = |path_prefix: &str, path_pattern: Option<&Arc<PathPattern>>| RouteSettings {
+            let at = |path_prefix: &str, path_pattern: Option<&Arc<RoutePattern>>| RouteSettings {
                 host: host.clone(),
                 path_prefix: path_prefix.to_owned(),
                 path_pattern: path_pattern.cloned(),

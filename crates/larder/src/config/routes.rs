@@ -80,9 +80,10 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
     all
 }
 
-/// A field by which routes are told apart selects what is stored, and has to be there still when it does.
+/// A field by which answers are told apart selects what is stored, and has to be there still when it does. Whom it only shuts out gets none.
 fn check_conditions(all: &Routes, top: &Section<'_>) {
-    let names = all.routes.iter().flat_map(|route| &route.fields).map(FieldCondition::name);
+    let answering = all.routes.iter().filter(|route| route.target != RouteTarget::Closed);
+    let names = answering.flat_map(|route| &route.fields).map(FieldCondition::name);
     for name in names.collect::<BTreeSet<_>>() {
         let is_cookie = name.eq_ignore_ascii_case("cookie");
         let is_login = name.eq_ignore_ascii_case("authorization")

@@ -357,7 +357,7 @@ mod tests {
     fn paths_are_regexes_of_either_case() {
         let is_match = |pattern: &str, path: &str| {
             let regex = paths_regex(&[pattern.to_owned()]).expect("a path");
-            proxy::settings::PathPattern::new(&regex).expect("a regex").is_match(path.as_bytes())
+            proxy::settings::RoutePattern::new(&regex).expect("a regex").is_match(path.as_bytes())
         };
         for (pattern, path, expect) in [
             ("/api/*", "/api/x", true),

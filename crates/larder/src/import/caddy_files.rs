@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use proxy::settings::{ClosedPaths, PathPattern};
+use proxy::settings::{ClosedPaths, RoutePattern};
 
 use crate::config::is_index_name;
 use crate::import::caddy_answers::Hands;
@@ -237,7 +237,7 @@ fn glob(written: &str) -> String {
         }
     }
     // What is no pattern is a name.
-    let is_regex = PathPattern::new(&regex).is_ok();
+    let is_regex = RoutePattern::new(&regex).is_ok();
     if is_regex { regex } else { escaped(written) }
 }
 
@@ -262,7 +262,7 @@ fn beneath(name: &str, root: &Path) -> Option<Vec<String>> {
 }
 
 fn is_named(name: &str, part: &str) -> bool {
-    PathPattern::new(&format!("^{}$", glob(name))).is_ok_and(|pattern| pattern.is_match(part.as_bytes()))
+    RoutePattern::new(&format!("^{}$", glob(name))).is_ok_and(|pattern| pattern.is_match(part.as_bytes()))
 }
 
 /// Is the root itself hidden, or is what is hidden unknown?

@@ -296,7 +296,7 @@ mod tests {
         let leaves = [Leaf::of(answered("a", &[]), post), Leaf::of(answered("b", &[]), AskedRequests::default())];
         let route = unusual(&leaves, 0, &[]).expect("a route");
         let Matcher::Pattern(pattern) = &route.matcher else { panic!("{route:?}") };
-        let pattern = proxy::settings::PathPattern::new(pattern).expect("a regex");
+        let pattern = proxy::settings::RoutePattern::new(pattern).expect("a regex");
         for (path, expect) in [
             ("//api/x", true),
             ("/%61pi/x", true),

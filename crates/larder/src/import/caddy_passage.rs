@@ -1,7 +1,7 @@
 //! What has been said of a request on its way through the steps of a site, before somebody answers: whose files, which path, which fields,
 //! who may come. What is asked of requests that come this way is an `AskedRequests`.
 
-use proxy::settings::PathPattern;
+use proxy::settings::RoutePattern;
 
 use crate::import::caddy_condition::{Condition, follows, path_regex, paths_regex};
 use crate::import::caddy_fields::FieldEdits;
@@ -69,7 +69,7 @@ impl PathNow {
         let PathNow::Of { stripped, added } = self else {
             return match (self, condition) {
                 (PathNow::Fixed(path), Condition::Path(paths)) => {
-                    let is_match = |regex: String| Some(PathPattern::new(&regex).ok()?.is_match(path.as_bytes()));
+                    let is_match = |regex: String| Some(RoutePattern::new(&regex).ok()?.is_match(path.as_bytes()));
                     let matches = paths_regex(paths).and_then(is_match)?;
                     Some(if matches { Condition::Always } else { Condition::Never })
                 }
@@ -168,7 +168,7 @@ impl AskedRequests {
                 asked.pieces.push(Piece { regex: paths_regex(paths)?, groups: 0, name: None });
             }
             Condition::PathRegex(name, regex) => {
-                PathPattern::new(regex).ok()?;
+                RoutePattern::new(regex).ok()?;
                 asked.pieces.push(Piece { regex: regex.clone(), groups: groups_in(regex), name: Some(name.clone()) });
             }
             Condition::Method(methods) => {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     fn is_match(pattern: &str, path: &str) -> bool {
-        PathPattern::new(pattern).expect("a pattern").is_match(path.as_bytes())
+        RoutePattern::new(pattern).expect("a pattern").is_match(path.as_bytes())
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(fixed.of_own(&path("/x")), Some(Condition::Never));
         let (pattern, group) =
             AskedRequests::default().with(&path("/api/*")).expect("sayable").pattern_with_rest("/api");
-        let groups = |path: &str| PathPattern::new(&pattern).expect("a pattern").groups(path.as_bytes()).is_some();
+        let groups = |path: &str| RoutePattern::new(&pattern).expect("a pattern").groups(path.as_bytes()).is_some();
         assert!(groups("/api/x") && groups("/API/") && !groups("/api") && !groups("/apix"), "{pattern}");
         assert_eq!(group, 1);
     }

@@ -4,7 +4,7 @@
 //!
 //! What a step says or answers is in `caddy_answers.rs`.
 
-use proxy::settings::PathPattern;
+use proxy::settings::RoutePattern;
 
 use crate::import::caddy_answers::{self, Hands, Taken};
 use crate::import::caddy_condition::{Condition, paths_regex};
@@ -296,7 +296,7 @@ fn holds_for(condition: &Condition, path: &str) -> Option<bool> {
         Condition::PathRegex(_, regex) => regex.clone(),
         _ => return None,
     };
-    Some(PathPattern::new(&regex).ok()?.is_match(path.as_bytes()))
+    Some(RoutePattern::new(&regex).ok()?.is_match(path.as_bytes()))
 }
 
 /// Is a host, or every host beneath a `*`, one of those that a matcher names?

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use proxy::settings::PathPattern;
+use proxy::settings::RoutePattern;
 
 use crate::bounded_file;
 use crate::import::field_values;
@@ -180,7 +180,7 @@ impl WrittenTest {
             Some(several) => several.iter().map(|one| format!("(?:{one})")).collect::<Vec<_>>().join("|"),
         };
         let regex = if self.ignores_case { format!("(?i){regex}") } else { regex };
-        if PathPattern::new(&regex).is_ok() { vec![sure(Asks::Path(PathTest::matching(&regex)))] } else { unsure() }
+        if RoutePattern::new(&regex).is_ok() { vec![sure(Asks::Path(PathTest::matching(&regex)))] } else { unsure() }
     }
 
     /// Names of hosts; larder's have no letters' size, no port and no dot behind. What is another comparison is one of the field.
@@ -402,7 +402,7 @@ mod tests {
     fn check_path(line: &str, paths: &[(&str, bool)]) {
         let [Alternative { asks: Some(Asks::Path(test)), is_sure: true }] = &of(line)[..] else { panic!("{line}") };
         let regex = test.regex();
-        let pattern = PathPattern::new(regex).unwrap();
+        let pattern = RoutePattern::new(regex).unwrap();
         for (path, expect) in paths {
             assert_eq!(pattern.is_match(path.as_bytes()), *expect, "{line}: {path} by {regex}");
         }

@@ -209,7 +209,7 @@ mod tests {
         let cells = condition.cells(&RequestCell::default(), &|_| false);
         for (method, path, expect) in requests {
             let is_in = |cell: &RequestCell| {
-                let pattern = cell.pattern().map(|pattern| proxy::settings::PathPattern::new(&pattern).unwrap());
+                let pattern = cell.pattern().map(|pattern| proxy::settings::RoutePattern::new(&pattern).unwrap());
                 pattern.is_none_or(|pattern| pattern.is_match(path.as_bytes()))
                     && cell.methods().is_none_or(|methods| methods.contains(*method))
                     && cell.guards().is_empty()

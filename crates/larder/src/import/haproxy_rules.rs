@@ -466,7 +466,7 @@ impl ProxyRules<'_> {
             ("replace-path", [regex, target]) => (Some(regex.clone()), with_groups(target)),
             _ => (None, None),
         };
-        let is_regex = |regex: &String| proxy::settings::PathPattern::new(regex).is_ok();
+        let is_regex = |regex: &String| proxy::settings::RoutePattern::new(regex).is_ok();
         let target = target.filter(|target| !target.contains('?') && regex.as_ref().is_none_or(is_regex));
         if target.is_none() {
             self.findings.leave(line, "closed: a path that an origin of larder's cannot be asked for");

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::import::import_findings::{Findings, literal, quoted};
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_field_cases::FieldCase;
 use crate::import::nginx_order::Matcher;
 use crate::import::nginx_upstream::Origins;
 
@@ -119,17 +120,26 @@ impl Route {
         }
     }
 
+    /// It is for requests alone of which this holds.
+    pub fn limit_to(&mut self, field: &FieldCase) {
+        self.lines.insert(0, field.line());
+    }
+
+    /// What it asks of the fields of a request.
+    fn header(&self) -> Option<&String> {
+        self.lines.iter().find(|line| line.starts_with("header = "))
+    }
+
     pub fn has_methods(&self) -> bool {
         !self.methods.is_empty()
     }
 
     /// Is every request that the other one is for one of this, too, by the same words?
     fn takes_all_of(&self, other: &Route) -> bool {
-        let header = |route: &Route| route.lines.iter().find(|line| line.starts_with("header = ")).cloned();
         self.matcher == other.matcher
             && self.hosts == other.hosts
             && (self.methods.is_empty() || self.methods == other.methods)
-            && header(self).is_none_or(|asked| Some(asked) == header(other))
+            && self.header().is_none_or(|asked| Some(asked) == other.header())
     }
 
     fn section(&self, body_bytes_max: Option<u64>) -> Vec<String> {
@@ -161,7 +171,8 @@ pub fn own_routes(routes: &[Route], hosts: &[String]) -> impl Iterator<Item = Ro
             return Some(route.clone());
         }
         let takes = |before: &Route, host: &String| {
-            before.hosts.contains(host) && !before.has_methods() && before.matcher == route.matcher
+            let asks = before.has_methods() || before.header().is_some();
+            before.hosts.contains(host) && !asks && before.matcher == route.matcher
         };
         let is_left = |host: &&String| !routes[..at].iter().any(|before| takes(before, host));
         let left: Vec<String> = hosts.iter().filter(is_left).cloned().collect();

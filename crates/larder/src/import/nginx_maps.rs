@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_field_cases::{self, FieldCase};
 use crate::import::nginx_order::escaped;
 
 /// All maps of a configuration, by the names of their variables.
@@ -47,6 +48,8 @@ pub enum MapCase {
     /// A regex for paths.
     Path(String),
     Host(String),
+    /// One of these holds.
+    Fields(Vec<FieldCase>),
 }
 
 impl Maps {
@@ -120,8 +123,8 @@ impl Maps {
         if is_wanted(&map.default) {
             return map.but_for(is_wanted);
         }
-        if matches!(map.source.as_str(), "$http_user_agent" | "$http_referer") {
-            return Some(MapTest::ByWordOfClient);
+        if map.source.starts_with("$http_") {
+            return map.fields(is_wanted).or(map.is_by_word_of_client().then_some(MapTest::ByWordOfClient));
         }
         // One that is not wanted takes requests from those behind it.
         let first_other = map.entries.iter().position(|(_, value)| !is_wanted(value)).unwrap_or(map.entries.len());
@@ -145,6 +148,11 @@ impl Maps {
         let wanted = map.entries.iter().filter(|(_, value)| is_wanted(value));
         let cases: Option<Vec<_>> = wanted.map(|(key, value)| Some((map.case(key)?, value.clone()))).collect();
         cases.map(MapTest::For)
+    }
+
+    /// Is the variable made of what a client says of itself, and may leave out?
+    pub fn is_by_word_of_client(&self, variable: &str) -> bool {
+        self.0.get(variable).is_some_and(Map::is_by_word_of_client)
     }
 
     /// Servers in the place of those that ask by a map of hosts, one for each host that is named.
@@ -218,6 +226,26 @@ impl Map {
         }
     }
 
+    /// Each entry is met where none before it is.
+    fn fields(&self, is_wanted: impl Fn(&str) -> bool) -> Option<MapTest> {
+        let (mut before, mut cases): (Vec<String>, Vec<(MapCase, String)>) = (Vec::new(), Vec::new());
+        for (key, value) in &self.entries {
+            let regex = match key {
+                Key::Text(text) => format!("(?i)^{}$", escaped(text)),
+                Key::Regex(regex) => regex.clone(),
+                Key::Pattern => continue,
+            };
+            match is_wanted(value) {
+                true => cases.push((
+                    MapCase::Fields(nginx_field_cases::of_regex_behind(&self.source, &regex, &before)?),
+                    value.clone(),
+                )),
+                false => before.push(regex),
+            }
+        }
+        Some(MapTest::For(cases))
+    }
+
     /// Wanted for all but those that are named.
     fn but_for(&self, is_wanted: impl Fn(&str) -> bool) -> Option<MapTest> {
         let others = self.entries.iter().filter(|(_, value)| !is_wanted(value));
@@ -228,6 +256,10 @@ impl Map {
             })
             .collect();
         methods.map(MapTest::ButForMethods)
+    }
+
+    fn is_by_word_of_client(&self) -> bool {
+        matches!(self.source.as_str(), "$http_user_agent" | "$http_referer")
     }
 
     fn is_of_hosts(&self) -> bool {
@@ -359,7 +391,25 @@ mod tests {
             test("$host", &["a.test 1"]),
             Some(MapTest::For(vec![(MapCase::Host("a.test".to_owned()), "1".to_owned())]))
         );
-        assert_eq!(test("$http_user_agent", &["default 0", "~bot 1"]), Some(MapTest::ByWordOfClient));
+        let by_fields = |lines: &[&str]| match test("$http_user_agent", lines) {
+            Some(MapTest::For(cases)) => cases
+                .into_iter()
+                .flat_map(|(case, _)| match case {
+                    MapCase::Fields(fields) => fields.iter().map(FieldCase::line).collect(),
+                    other => vec![format!("{other:?}")],
+                })
+                .collect(),
+            other => vec![format!("{other:?}")],
+        };
+        assert_eq!(
+            by_fields(&["default 0", "~bot 1", "'' 1", "curl 0", "~*x 1"]),
+            [
+                "header = { user-agent = false }",
+                "header = { user-agent = '~^(?!(?s:.*?)(?:(?i)^curl$))(?s:.*?)(?:bot)' }",
+                "header = { user-agent = '~^(?!(?s:.*?)(?:(?i)^curl$))(?s:.*?)(?:(?i)x)' }"
+            ]
+        );
+        assert_eq!(by_fields(&["default 0", "~( 1"]), ["Some(ByWordOfClient)"]);
         assert_eq!(
             (test("$uri", &["default 0"]), test("$uri", &["default 1"])),
             (Some(MapTest::Never), Some(MapTest::Always))

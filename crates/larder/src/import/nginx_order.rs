@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use proxy::settings::PathPattern;
+use proxy::settings::RoutePattern;
 
 use crate::import::nginx_conf::Directive;
 
@@ -45,7 +45,7 @@ pub enum Kind {
 }
 
 /// A pattern, ready to be held against paths.
-type PathKnown = Option<std::sync::Arc<PathPattern>>;
+type PathKnown = Option<std::sync::Arc<RoutePattern>>;
 
 /// The places of a server in the order in which they are looked at.
 pub struct LocationOrder<'a> {
@@ -133,7 +133,7 @@ impl<'a> LocationOrder<'a> {
         say_as_paths(&mut late);
         order.spots = early.into_iter().chain(late).collect();
         for spot in &mut order.spots {
-            spot.compiled = PathPattern::new(&spot.pattern()).ok().map(std::sync::Arc::new);
+            spot.compiled = RoutePattern::new(&spot.pattern()).ok().map(std::sync::Arc::new);
             if spot.compiled.is_none() {
                 order.unknown.extend(spot.blocks.last());
             }

@@ -193,6 +193,9 @@ impl FoundServer<'_, '_> {
             None => Route::closed(matcher),
         };
         route.hosts = case.host.iter().cloned().collect();
+        if let Some(field) = &case.field {
+            route.limit_to(field);
+        }
         if !case.methods.is_empty() {
             route.limit_methods(&case.methods);
         }
@@ -326,10 +329,12 @@ impl FoundServer<'_, '_> {
         }
         // Whoever asks for a host with a ruling of its own is told that one for the page, too.
         let is_of_host = |case: &CaseOf| case.pattern.is_none() && case.host.is_some();
+        let is_of_field = |case: &CaseOf| case.pattern.is_none() && case.field.is_some();
         for line in self.found[at].level.error_pages().to_vec() {
             let to = self.find(&line.page).filter(|to| self.has_guards_of(at, *to)).map(|to| &self.found[to]);
             let is_shown = to.is_some_and(|to| {
-                let is_ruled = to.rulings.cases.iter().any(|case| is_about(case, &line.page) || is_of_host(case));
+                let is_ruled = |case: &CaseOf| is_about(case, &line.page) || is_of_host(case) || is_of_field(case);
+                let is_ruled = to.rulings.cases.iter().any(is_ruled);
                 to.answer == AnsweredBy::Files && !to.is_internal && to.rulings.only_methods.is_none() && !is_ruled
             });
             let is_shown = is_shown

@@ -3,13 +3,14 @@
 //!
 //! It reads no locations, and makes no routes.
 
-use proxy::settings::{FieldTemplate, PathPattern};
+use proxy::settings::{FieldTemplate, RoutePattern};
 
 use crate::import::import_findings::{Findings, quoted};
 use crate::import::nginx_conditions::{
     act_of, asks_for_the_clear, condition_of, matches_everything, methods_of, says_a_client_alone, with_case,
 };
 use crate::import::nginx_conf::Directive;
+use crate::import::nginx_field_cases::{self, FieldCase};
 use crate::import::nginx_listens::InTheClear;
 use crate::import::nginx_maps::{self, MapCase, MapTest, Maps};
 use crate::import::nginx_substitute::Substitute;
@@ -38,6 +39,7 @@ pub struct CaseOf {
     pub is_as_asked: bool,
     pub methods: Vec<String>,
     pub host: Option<String>,
+    pub field: Option<FieldCase>,
     pub ruling: Ruling,
 }
 
@@ -67,6 +69,8 @@ pub struct RulingScope<'a> {
     pub maps: &'a Maps,
     pub clear: InTheClear,
 }
+
+const LEFT_TO_CLIENTS: &str = "who does not say so is let in by nginx, too: nobody is told apart here";
 
 const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
@@ -110,6 +114,11 @@ pub fn leads_to_tls(block: &Directive, server_name: &str) -> bool {
 }
 
 impl Ruling {
+    /// Is it done without an origin, and so without a stored response that would be one for each value of a field?
+    fn asks_nobody(&self) -> bool {
+        matches!(self, Ruling::Closed | Ruling::Answered(_) | Ruling::ToTls)
+    }
+
     /// Does it say again what a regex has found?
     fn names_groups(&self) -> bool {
         let has_one = |text: &String| ('1'..='9').any(|digit| text.contains(&format!("${digit}")));
@@ -161,7 +170,15 @@ impl Rulings {
 
     fn case(&mut self, regex: Option<&str>, methods: Vec<String>, host: Option<String>, ruling: Ruling) {
         let pattern = regex.map(str::to_owned);
-        self.add(CaseOf { pattern, is_as_asked: false, methods, host, ruling });
+        self.add(CaseOf { pattern, is_as_asked: false, methods, host, field: None, ruling });
+    }
+
+    /// For requests that one of these holds for.
+    fn by_fields(&mut self, fields: Vec<FieldCase>, ruling: &Ruling) {
+        for field in fields.into_iter().map(Some) {
+            let (pattern, methods, host, ruling) = (None, Vec::new(), None, ruling.clone());
+            self.add(CaseOf { pattern, is_as_asked: false, methods, host, field, ruling });
+        }
     }
 
     /// Whose method was refused before is not asked about.
@@ -216,20 +233,24 @@ impl Rulings {
             }
             ["$request_uri", operator @ ("~" | "~*"), regex] if !regex.contains("\\?") && !regex.contains('=') => {
                 let pattern = Some(with_case(operator, regex));
-                self.add(CaseOf { pattern, is_as_asked: true, methods: Vec::new(), host: None, ruling });
+                let (methods, host, field) = (Vec::new(), None, None);
+                self.add(CaseOf { pattern, is_as_asked: true, methods, host, field, ruling });
             }
             ["$host" | "$http_host", "=", host] => {
                 self.case(None, Vec::new(), Some(host.to_lowercase()), ruling);
             }
             [variable, "=" | "~" | "~*", _]
-                if says_a_client_alone(variable) && !matches!(ruling, Ruling::Script(_)) =>
+                if !ruling.asks_nobody() && says_a_client_alone(variable) && !matches!(ruling, Ruling::Script(_)) =>
             {
-                findings.leave(directive, "who does not say so is let in by nginx, too: nobody is told apart here");
+                findings.leave(directive, LEFT_TO_CLIENTS);
             }
-            _ => {
-                findings.leave(directive, "closed: larder has no such condition");
-                self.rest = Some(Ruling::Closed);
-            }
+            _ => match nginx_field_cases::of_condition(&words).filter(|_| ruling.asks_nobody()) {
+                Some(fields) => self.by_fields(fields, &ruling),
+                None => {
+                    findings.leave(directive, "closed: larder has no such condition");
+                    self.rest = Some(Ruling::Closed);
+                }
+            },
         }
     }
 
@@ -278,12 +299,17 @@ impl Rulings {
             Some(MapTest::Never) => {}
             Some(MapTest::Always) => self.rest = Some(ruling_for("")),
             Some(MapTest::For(cases)) => {
-                for (case, value) in cases {
-                    let ruling = ruling_for(&value);
+                let cases = cases.into_iter().map(|(case, value)| (case, ruling_for(&value)));
+                for (case, ruling) in cases.collect::<Vec<_>>() {
                     match case {
                         MapCase::Method(method) => self.case(None, vec![method], None, ruling),
                         MapCase::Path(regex) => self.case(Some(&regex), Vec::new(), None, ruling),
                         MapCase::Host(host) => self.case(None, Vec::new(), Some(host), ruling),
+                        MapCase::Fields(fields) if ruling.asks_nobody() => self.by_fields(fields, &ruling),
+                        MapCase::Fields(_) if scope.maps.is_by_word_of_client(variable) => {
+                            findings.leave(directive, LEFT_TO_CLIENTS);
+                        }
+                        MapCase::Fields(_) => return false,
                     }
                 }
             }
@@ -292,7 +318,7 @@ impl Rulings {
             }
             Some(MapTest::ButForMethods(_)) => return false,
             Some(MapTest::ByWordOfClient) => {
-                findings.leave(directive, "who does not say so is let in by nginx, too: nobody is told apart here");
+                findings.leave(directive, LEFT_TO_CLIENTS);
             }
         }
         true
@@ -412,7 +438,7 @@ fn rewritten(directive: &Directive, scope: &RulingScope<'_>, findings: &mut Find
         findings.leave(directive, why);
         Ruling::Closed
     };
-    if PathPattern::new(regex).is_err() {
+    if RoutePattern::new(regex).is_err() {
         return closed(findings, "closed: PCRE2 does not take its regex");
     }
     if is_away || matches!(flag, "redirect" | "permanent") {
@@ -533,14 +559,19 @@ mod tests {
         assert_eq!((rulings.fallback, rulings.rest), (Some(Substitute::whole("/index.php".to_owned())), None));
         let (rulings, _) = read_all(vec![conditional("if ($host = www.a.test)", "return 301 https://a.test/x")]);
         assert_eq!(rulings.cases[0].host.as_deref(), Some("www.a.test"));
-        for closed in
-            ["if ($invalid_referer)", "if ($http_x_key != secret)", "if ($remote_addr = 10.0.0.1)", "if (-f x)"]
+        for closed in ["if ($invalid_referer)", "if ($http_x_key != $key)", "if ($remote_addr = 10.0.0.1)", "if (-f x)"]
         {
             let (rulings, left) = read_all(vec![conditional(closed, "return 403")]);
             assert_eq!((rulings.rest, left), (Some(Ruling::Closed), 1), "{closed}");
         }
         let (rulings, left) = read_all(vec![conditional("if ($http_user_agent ~ bot)", "return 403")]);
-        assert_eq!((rulings.rest, left), (None, 1));
+        let fields: Vec<_> = rulings.cases.iter().filter_map(|case| case.field.as_ref().map(FieldCase::line)).collect();
+        assert_eq!((rulings.rest, fields, left), (None, vec!["header = { user-agent = '~bot' }".to_owned()], 0));
+        let (rulings, left) = read_all(vec![conditional("if ($http_x_key != secret)", "return 403")]);
+        assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 2, 0), "another one, and none");
+        let (rulings, left) = read_all(vec![conditional("if ($http_user_agent ~ bot)", "return 301 /bots")]);
+        let redirect = answered("redirect = { to = \"/bots\", status = 301 }");
+        assert_eq!((rulings.rest, &rulings.cases[0].ruling, left), (None, &redirect, 0));
         let (rulings, left) = read_all(vec![conditional("if ($http_cookie ~ x)", "set $skip 1")]);
         assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 0, 1));
     }
@@ -587,7 +618,13 @@ mod tests {
         let to = |path: &str| answered(&format!("redirect = {{ to = \"{path}\", status = 301 }}"));
         assert_eq!((found, left), (vec![(Some("(?i)^/old$"), &to("/new")), (Some("^/a/"), &to("/b"))], 0));
         let (rulings, left) = read("if ($bot)", "return 403");
-        assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 0, 1));
+        assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 1, 0));
+        assert_eq!(
+            rulings.cases[0].field.as_ref().map(FieldCase::line).as_deref(),
+            Some("header = { user-agent = '~bot' }")
+        );
+        let (rulings, left) = read("if ($bot)", "return 301 /bots");
+        assert_eq!((rulings.rest, rulings.cases.len(), left), (None, 1, 0));
         let (rulings, left) = read("if ($inside = 1)", "return 403");
         assert_eq!((rulings.rest, left), (Some(Ruling::Closed), 1));
         let (rulings, left) = read("if ($refused = 2)", "return 403");

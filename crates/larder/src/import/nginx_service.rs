@@ -3,7 +3,7 @@
 //!
 //! The service stands behind another location of the same server. What of that counts for a question is said here.
 
-use proxy::settings::{FieldTemplate, PathPattern};
+use proxy::settings::{FieldTemplate, RoutePattern};
 
 use crate::config::may_be_set_in_requests;
 use crate::import::import_findings::{Findings, quoted};
@@ -217,7 +217,7 @@ impl<'a> Question<'a> {
 
     /// Does a rule of the server answer the question, or lead it elsewhere?
     pub fn is_met_by(&self, pattern: &str) -> bool {
-        PathPattern::new(pattern).map_or(true, |pattern| pattern.is_match(self.path.as_bytes()))
+        RoutePattern::new(pattern).map_or(true, |pattern| pattern.is_match(self.path.as_bytes()))
     }
 
     /// Path and query that the service is asked for. `replaced_by`: what stands in place of the location's own path; `as_it_is`: in place

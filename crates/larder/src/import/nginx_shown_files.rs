@@ -1,12 +1,13 @@
 //! The files that a location shows: its indexes, what answers where there is no file, and the scripts of its root.
 
 use crate::import::import_findings::quoted;
-use crate::import::nginx_closed_paths::is_seen_by_all;
+use crate::import::nginx_closed_paths::{is_about, is_seen_by_all, may_be_about};
 use crate::import::nginx_conditions;
 use crate::import::nginx_found::{AnsweredBy, FoundLocation};
 use crate::import::nginx_found_server::FoundServer;
 use crate::import::nginx_level::FilesShown;
 use crate::import::nginx_order::Kind;
+use crate::import::nginx_rulings::CaseOf;
 use crate::import::nginx_substitute::Substitute;
 
 /// A file that no root has: what answers where nginx looks for no other.
@@ -154,6 +155,9 @@ impl FoundServer<'_, '_> {
         }
         let is_file = self.find(&to.path).is_some_and(|of| {
             let is_shown = self.found[of].answer == AnsweredBy::Files && !self.found[of].is_internal;
+            let is_ruled =
+                |case: &CaseOf| if of == at { is_about(case, &to.path) } else { may_be_about(case, &to.path) };
+            let is_shown = is_shown && !self.found[of].rulings.cases.iter().any(is_ruled);
             is_shown && self.has_root_of(at, of) && self.has_guards_of(at, of)
         });
         if is_file && !to.is_followed && !self.is_source(&to.path) {

@@ -344,7 +344,7 @@ fn has_bare_bar(regex: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proxy::settings::PathPattern;
+    use proxy::settings::RoutePattern;
 
     use super::*;
 
@@ -378,7 +378,7 @@ mod tests {
         let check = |asks: &[&str], not: &[&str], paths: &[(&str, bool)]| {
             let all = cell(&asks.iter().map(|regex| path(regex)).collect::<Vec<_>>()).unwrap();
             let all = not.iter().fold(all, |cell, regex| cell.without_path(&PathTest::matching(regex)).unwrap());
-            let pattern = PathPattern::new(&all.pattern().unwrap()).unwrap();
+            let pattern = RoutePattern::new(&all.pattern().unwrap()).unwrap();
             for (path, expect) in paths {
                 assert_eq!(pattern.is_match(path.as_bytes()), *expect, "{path} {:?}", all.pattern());
             }

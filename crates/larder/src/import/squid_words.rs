@@ -1,7 +1,7 @@
 //! What squid says of an accelerator's answers beside who is asked: how long they live (`refresh_pattern`) and how fast they go out
 //! (`delay_pools`), as the words of its routes. A forward proxy has no routes: there each line is listed.
 
-use proxy::settings::PathPattern;
+use proxy::settings::RoutePattern;
 
 use crate::import::import_findings::{Findings, literal, quoted};
 use crate::import::nginx_conf::Directive;
@@ -152,7 +152,7 @@ impl RefreshLine {
         let is_of_an_end = regex.ends_with('$') && !regex.ends_with("\\$") && !regex.contains(['^', '?', ':']);
         let pattern = if ignores_case { format!("(?i){regex}") } else { regex.to_owned() };
         let is_said =
-            is_of_an_end && !regex.contains("|") | regex.ends_with(")$") && PathPattern::new(&pattern).is_ok();
+            is_of_an_end && !regex.contains("|") | regex.ends_with(")$") && RoutePattern::new(&pattern).is_ok();
         is_said.then_some(RefreshLine { pattern: Some(pattern), minutes_min })
     }
 }

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use proxy::settings::{FieldCondition, NamePattern, RouteSettings};
+use proxy::settings::{FieldAsked, FieldCondition, FieldValue, NamePattern, RouteSettings};
 
 use super::printed_route::Printed;
-use super::vcl_texts::{RequestSide, alternatives, escaped, path, quoted};
+use super::vcl_texts::{RequestSide, alternatives, escaped, path};
 
 /// Puts routes into the order in which the first that fits is the one that counts.
 pub fn sort(routes: &mut [Printed<'_>]) {
@@ -59,7 +59,7 @@ fn host(host: &str) -> String {
 
 fn of_path(route: &RouteSettings) -> Option<String> {
     if let Some(pattern) = &route.path_pattern {
-        return Some(format!("{} ~ {}", path(RequestSide::Client), quoted(pattern.text())?));
+        return Some(format!("{} ~ \"{}\"", path(RequestSide::Client), in_a_text(pattern.text())));
     }
     match &*route.path_prefix {
         "/" => None,
@@ -69,19 +69,68 @@ fn of_path(route: &RouteSettings) -> Option<String> {
 }
 
 fn field(condition: &FieldCondition) -> String {
-    match condition.value() {
-        None => format!("req.http.{}", condition.name()),
-        Some(value) => {
-            let case = if condition.ignores_case() { "(?i)" } else { "" };
-            let (name, value) = (condition.name(), whole(value));
-            match condition.is_otherwise() {
-                true => format!("req.http.{name} && req.http.{name} !~ \"{case}^{value}$\""),
-                false => format!("req.http.{name} ~ \"{case}^{value}$\""),
-            }
-        }
+    let name = condition.name();
+    match condition.asked() {
+        FieldAsked::Present => format!("req.http.{name}"),
+        FieldAsked::Missing => format!("(!req.http.{name} || req.http.{name} == \"\")"),
+        FieldAsked::Value(value) => format!("req.http.{name} ~ \"{}\"", regex(value)),
+        FieldAsked::OtherValue(value) => format!("req.http.{name} && req.http.{name} !~ \"{}\"", regex(value)),
     }
 }
 
-fn whole(pattern: &NamePattern) -> String {
-    alternatives(std::slice::from_ref(pattern), ".*")
+fn regex(value: &FieldValue) -> String {
+    let whole = |pattern: &NamePattern| alternatives(std::slice::from_ref(pattern), ".*");
+    match value {
+        FieldValue::Exactly(value) => format!("^{}$", whole(value)),
+        FieldValue::InEitherCase(value) => format!("(?i)^{}$", whole(value)),
+        FieldValue::Matching(pattern) => in_a_text(pattern.text()),
+    }
+}
+
+/// A pattern in other letters, where a text of VCL would end at them.
+fn in_a_text(pattern: &str) -> String {
+    let (mut out, mut is_escaped) = (String::new(), false);
+    for letter in pattern.chars() {
+        match letter {
+            '"' | '\n' | '\r' if is_escaped => out.push_str(&format!("x{:02x}", u32::from(letter))),
+            '"' | '\n' | '\r' => out.push_str(&format!("\\x{:02x}", u32::from(letter))),
+            _ => out.push(letter),
+        }
+        is_escaped = letter == '\\' && !is_escaped;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proxy::settings::{RoutePattern, RouteTarget};
+
+    use super::*;
+
+    #[test]
+    fn no_pattern_ends_a_text() {
+        for (pattern, expect) in
+            [(r#"a"b"#, r"a\x22b"), (r#"a\"b"#, r"a\x22b"), (r#"\\""#, r"\\\x22"), ("\n\\r", r"\x0a\r")]
+        {
+            assert_eq!(in_a_text(pattern), expect, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_a_field_is_asked_in_vcl() {
+        let written = |value| FieldCondition::written("X", value).expect("a condition");
+        for (condition, expect) in [
+            (FieldCondition::present("X"), "req.http.X"),
+            (FieldCondition::missing("X"), "(!req.http.X || req.http.X == \"\")"),
+            (written("a*"), "req.http.X ~ \"^a.*$\""),
+            (written("!(?i)a"), "req.http.X && req.http.X !~ \"(?i)^a$\""),
+            (written("~^a|b\""), "req.http.X ~ \"^a|b\\x22\""),
+            (written("!~b"), "req.http.X && req.http.X !~ \"b\""),
+        ] {
+            assert_eq!(field(&condition), expect);
+        }
+        let path_pattern = Some(std::sync::Arc::new(RoutePattern::new("\"}").expect("a pattern")));
+        let route = RouteSettings { path_pattern, ..RouteSettings::to(RouteTarget::Closed) };
+        assert!(of(&route).is_some_and(|condition| condition.contains("\\x22}")));
+    }
 }

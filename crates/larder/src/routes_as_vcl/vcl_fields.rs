@@ -1,6 +1,6 @@
 //! Fields that a route takes out of requests and answers or puts into them, as statements.
 
-use proxy::settings::{CrossOrigin, FieldLine, NamePattern, PathPattern};
+use proxy::settings::{CrossOrigin, FieldLine, NamePattern, RoutePattern};
 
 use super::printed_route::Needs;
 use super::vcl_statements::Statements;
@@ -23,7 +23,7 @@ pub enum Put {
 pub fn put(
     (of, put): (&str, Put),
     lines: &[FieldLine],
-    pattern: Option<&PathPattern>,
+    pattern: Option<&RoutePattern>,
     needs: &mut Needs,
     out: &mut Statements,
 ) {

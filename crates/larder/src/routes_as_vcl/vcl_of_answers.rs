@@ -1,6 +1,6 @@
 //! What routes make of answers, as statements of vcl_deliver and vcl_synth, and what they answer themselves.
 
-use proxy::settings::{FieldTemplate, OwnAnswer, PathPattern, TemplatePiece};
+use proxy::settings::{FieldTemplate, OwnAnswer, RoutePattern, TemplatePiece};
 
 use super::printed_route::{DECIDED, Needs, Printed, ROUTE, by_route, subroutine};
 use super::vcl_fields::{self, Put};
@@ -62,7 +62,7 @@ pub fn synth(known: &[Printed<'_>], has_fields: bool, needs: &mut Needs) -> Stri
     subroutine("vcl_synth", "", &all)
 }
 
-fn own(answer: &OwnAnswer, pattern: Option<&PathPattern>, needs: &mut Needs, out: &mut Statements) {
+fn own(answer: &OwnAnswer, pattern: Option<&RoutePattern>, needs: &mut Needs, out: &mut Statements) {
     if let Some(location) = answer.location.as_ref().and_then(|location| leads_to(location, pattern, needs)) {
         out.say(format!("set resp.http.Location = {location}"));
     }
@@ -79,7 +79,7 @@ fn own(answer: &OwnAnswer, pattern: Option<&PathPattern>, needs: &mut Needs, out
 }
 
 /// What the request says must not become another host: a path that begins with two slashes has one, and what stands behind a host a slash.
-fn leads_to(location: &FieldTemplate, pattern: Option<&PathPattern>, needs: &mut Needs) -> Option<String> {
+fn leads_to(location: &FieldTemplate, pattern: Option<&RoutePattern>, needs: &mut Needs) -> Option<String> {
     let value = template(location, RequestSide::Client, pattern, &mut needs.modules)?;
     let mut pieces = location.pieces();
     let first = match pieces.next() {

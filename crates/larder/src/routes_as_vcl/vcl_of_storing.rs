@@ -53,7 +53,7 @@ pub fn backend_fetch(known: &[Printed<'_>], needs: &mut Needs) -> String {
 
 fn rewrite(
     target: &TargetRewrite,
-    pattern: Option<&proxy::settings::PathPattern>,
+    pattern: Option<&proxy::settings::RoutePattern>,
     needs: &mut Needs,
     out: &mut Statements,
 ) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use proxy::settings::{FieldTemplate, NamePattern, PathPattern, TemplatePiece};
+use proxy::settings::{FieldTemplate, NamePattern, RoutePattern, TemplatePiece};
 
 /// Where the fields of what is asked for stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub fn url(side: RequestSide) -> &'static str {
 pub fn template(
     value: &FieldTemplate,
     side: RequestSide,
-    pattern: Option<&PathPattern>,
+    pattern: Option<&RoutePattern>,
     modules: &mut BTreeSet<&'static str>,
 ) -> Option<String> {
     let pieces = value.pieces().map(|piece| match piece {
@@ -89,7 +89,7 @@ pub fn template(
 fn variable(
     name: &str,
     side: RequestSide,
-    pattern: Option<&PathPattern>,
+    pattern: Option<&RoutePattern>,
     modules: &mut BTreeSet<&'static str>,
 ) -> Option<String> {
     let request = if side == RequestSide::Client { "req" } else { "bereq" };
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn values_are_put_together() {
         let shown = |text: &str| {
-            let pattern = PathPattern::new("^/a/(.*)$").unwrap();
+            let pattern = RoutePattern::new("^/a/(.*)$").unwrap();
             let value = FieldTemplate::parse(text).unwrap();
             template(&value, RequestSide::Client, Some(&pattern), &mut BTreeSet::new())
         };

@@ -61,6 +61,24 @@ mod tests {
         }
     }
 
+    /// nginx looks for the location of the last name of `try_files` again, and asks its rules.
+    #[test]
+    fn what_a_rule_leads_away_is_no_fallback() {
+        let refused = "location = /a.html { if ($http_x_key != k) { return 403; } }";
+        for (location, beside, is_shown) in [
+            ("rewrite ^/(.*)\\.html$ /$1.txt permanent;", "", false),
+            ("rewrite ^/(.*)\\.htm$ /$1.txt permanent;", "", true),
+            ("", refused, false),
+            ("", "", true),
+        ] {
+            let server = format!(
+                "server {{ listen 8080; root /srv; location / {{ {location} try_files $uri /a.html; }} {beside} }}"
+            );
+            let (said, toml) = imported("ruled", &server);
+            assert_eq!(toml.contains("fallback = \"/a.html\""), is_shown, "{location} {beside}\n{toml}\n{said}");
+        }
+    }
+
     #[test]
     fn where_somebody_is_asked_for_a_folder_its_name_leads_there() {
         let locations = "location / { proxy_pass http://127.0.0.1:1; }\nlocation /api/ { proxy_pass http://127.0.0.1:2; }\n\

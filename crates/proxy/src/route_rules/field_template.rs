@@ -356,7 +356,7 @@ mod tests {
     use message::{Authority, Fields, Method, Scheme, TargetForm, Version};
 
     use super::*;
-    use crate::settings::PathPattern;
+    use crate::settings::RoutePattern;
 
     fn made(template: &str, pattern: Option<&str>, path: &str, is_location: bool) -> String {
         let mut fields = Fields::default();
@@ -373,7 +373,7 @@ mod tests {
             query: Some(b"p=2&idx=8&id=7"),
             fields: fields.view(),
         };
-        let groups = pattern.map(|pattern| PathPattern::new(pattern).unwrap().groups(path.as_bytes()).unwrap());
+        let groups = pattern.map(|pattern| RoutePattern::new(pattern).unwrap().groups(path.as_bytes()).unwrap());
         let client = "192.0.2.7".parse().unwrap();
         let source = TemplateSource { request: &request, client, user: Some(b"ann"), groups: groups.as_ref() };
         let mut out = Vec::new();

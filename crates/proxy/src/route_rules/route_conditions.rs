@@ -1,28 +1,38 @@
 //! What a route asks of a request beside its host and the beginning of its path.
 
+use std::sync::Arc;
+
 use message::{FieldName, Request};
 use vcl::{Groups, Pattern};
 
 use crate::route_rules::name_patterns::NamePattern;
 
-/// Paths of a route, as a regular expression in the syntax of PCRE2. It is held against the path as it was sent.
-pub struct PathPattern {
+/// A regular expression in the syntax of PCRE2 that a route holds against a path as it was sent, or against a field.
+pub struct RoutePattern {
     written: Box<str>,
     pattern: Pattern,
 }
 
-impl std::fmt::Debug for PathPattern {
+impl std::fmt::Debug for RoutePattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.written)
     }
 }
 
-impl PathPattern {
+impl PartialEq for RoutePattern {
+    fn eq(&self, other: &RoutePattern) -> bool {
+        self.written == other.written
+    }
+}
+
+impl Eq for RoutePattern {}
+
+impl RoutePattern {
     /// The error says why it is none.
-    pub fn new(written: &str) -> Result<PathPattern, String> {
+    pub fn new(written: &str) -> Result<RoutePattern, String> {
         let pattern = Pattern::checked(written.as_bytes())?;
         pattern.prepare();
-        Ok(PathPattern { written: written.into(), pattern })
+        Ok(RoutePattern { written: written.into(), pattern })
     }
 
     pub fn text(&self) -> &str {
@@ -32,7 +42,13 @@ impl PathPattern {
     /// A path on which the expression reaches its limits is one of them: what guards it must hold.
     #[inline]
     pub fn is_match(&self, path: &[u8]) -> bool {
-        self.pattern.is_match(path).unwrap_or(true)
+        self.is_match_or(path, true)
+    }
+
+    /// `undecided` is said of a text on which the expression reaches its limits.
+    #[inline]
+    fn is_match_or(&self, text: &[u8], undecided: bool) -> bool {
+        self.pattern.is_match(text).unwrap_or(undecided)
     }
 
     /// Where its groups lie in the path.
@@ -42,51 +58,76 @@ impl PathPattern {
     }
 }
 
-/// A field that a request has to have.
+/// What a route asks of one field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldCondition {
     known: FieldName,
     name: Box<str>,
-    /// What one of its lines has to be. `None`: anything.
-    value: Option<NamePattern>,
-    ignores_case: bool,
-    /// One of its lines has to be anything else.
-    is_otherwise: bool,
+    asked: FieldAsked,
+}
+
+/// What a field has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldAsked {
+    /// It is there.
+    Present,
+    /// It is not there, or says nothing.
+    Missing,
+    /// One of its lines is this.
+    Value(FieldValue),
+    /// It is there, and one of its lines is anything but this.
+    OtherValue(FieldValue),
+}
+
+/// What a line of a field may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    /// As it was written.
+    Exactly(NamePattern),
+    /// In letters of either case.
+    InEitherCase(NamePattern),
+    /// Whatever has a match in it.
+    Matching(Arc<RoutePattern>),
 }
 
 /// Stands in front of a value whose letters count in either case.
 const EITHER_CASE: &str = "(?i)";
 /// And before that, of a value that it must not be.
 const OTHERWISE: &str = "!";
+/// Stands in front of a regular expression, as it does before a location of nginx.
+const BY_PATTERN: &str = "~";
 
 impl FieldCondition {
-    pub fn new(name: &str, value: Option<&str>) -> FieldCondition {
-        let known = FieldName::classify(name.as_bytes());
-        let otherwise = value.and_then(|value| value.strip_prefix(OTHERWISE));
-        let (is_otherwise, value) = (otherwise.is_some(), otherwise.or(value));
-        let in_either_case = value.and_then(|value| value.strip_prefix(EITHER_CASE));
-        let ignores_case = in_either_case.is_some();
-        let value = in_either_case.or(value).map(NamePattern::new);
-        FieldCondition { known, name: name.into(), value, ignores_case, is_otherwise }
+    /// The field is there.
+    pub fn present(name: &str) -> FieldCondition {
+        FieldCondition::asking(name, FieldAsked::Present)
+    }
+
+    /// The field is not there, or says nothing.
+    pub fn missing(name: &str) -> FieldCondition {
+        FieldCondition::asking(name, FieldAsked::Missing)
+    }
+
+    /// What it has to be as operators write it: a value in which a `*` stands for any text, `(?i)VALUE` in letters of either case, `~PATTERN`
+    /// for a match of PCRE2, and `!` in front of each for anything else. The error says why a pattern is none.
+    pub fn written(name: &str, written: &str) -> Result<FieldCondition, String> {
+        let asked = match written.strip_prefix(OTHERWISE) {
+            Some(value) => FieldAsked::OtherValue(FieldValue::written(value)?),
+            None => FieldAsked::Value(FieldValue::written(written)?),
+        };
+        Ok(FieldCondition::asking(name, asked))
+    }
+
+    fn asking(name: &str, asked: FieldAsked) -> FieldCondition {
+        FieldCondition { known: FieldName::classify(name.as_bytes()), name: name.into(), asked }
     }
 
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What one of its lines has to be. `None`: anything.
-    pub fn value(&self) -> Option<&NamePattern> {
-        self.value.as_ref()
-    }
-
-    /// Must one of its lines be anything but its value?
-    pub fn is_otherwise(&self) -> bool {
-        self.is_otherwise
-    }
-
-    /// Are letters of either case the same in its value?
-    pub fn ignores_case(&self) -> bool {
-        self.ignores_case
+    pub fn asked(&self) -> &FieldAsked {
+        &self.asked
     }
 
     /// Its name in lower case.
@@ -94,16 +135,34 @@ impl FieldCondition {
         self.name.to_ascii_lowercase().into()
     }
 
-    pub(crate) fn fits(&self, request: &Request<'_>) -> bool {
-        match &self.value {
-            None => request.fields.get_named(self.known, self.name.as_bytes()).is_some(),
-            Some(value) => {
-                let is_match = |line| match self.ignores_case {
-                    true => value.is_match_of_field(line),
-                    false => value.is_match(line),
-                };
-                request.fields.get_all_named(self.name.as_bytes()).any(|line| is_match(line) != self.is_otherwise)
-            }
+    /// `undecided` is said where a pattern reaches its limits: a route that shuts out takes such a request, one that answers does not.
+    pub(crate) fn fits(&self, request: &Request<'_>, undecided: bool) -> bool {
+        let mut lines = request.fields.get_all_named(self.name.as_bytes());
+        match &self.asked {
+            FieldAsked::Present => request.fields.get_named(self.known, self.name.as_bytes()).is_some(),
+            FieldAsked::Missing => lines.all(<[u8]>::is_empty),
+            FieldAsked::Value(value) => lines.any(|line| value.is_match(line, undecided)),
+            FieldAsked::OtherValue(value) => lines.any(|line| !value.is_match(line, !undecided)),
+        }
+    }
+}
+
+impl FieldValue {
+    fn written(written: &str) -> Result<FieldValue, String> {
+        if let Some(pattern) = written.strip_prefix(BY_PATTERN) {
+            return Ok(FieldValue::Matching(Arc::new(RoutePattern::new(pattern)?)));
+        }
+        Ok(match written.strip_prefix(EITHER_CASE) {
+            Some(value) => FieldValue::InEitherCase(NamePattern::new(value)),
+            None => FieldValue::Exactly(NamePattern::new(written)),
+        })
+    }
+
+    fn is_match(&self, line: &[u8], undecided: bool) -> bool {
+        match self {
+            FieldValue::Exactly(value) => value.is_match(line),
+            FieldValue::InEitherCase(value) => value.is_match_of_field(line),
+            FieldValue::Matching(pattern) => pattern.is_match_or(line, undecided),
         }
     }
 }

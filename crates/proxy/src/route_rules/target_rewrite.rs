@@ -5,7 +5,7 @@ use message::Request;
 
 use crate::closed_paths;
 use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
-use crate::route_rules::route_conditions::PathPattern;
+use crate::route_rules::route_conditions::RoutePattern;
 
 /// What becomes of a path.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ impl TargetRewrite {
 
     /// Path and query that an origin is asked for. `None`: those of the request. The error: they can be no request-target (RFC 9112 §3.2), for a blank
     /// or a control would begin another line.
-    pub(crate) fn of(&self, request: &Request<'_>, pattern: Option<&PathPattern>) -> Result<Option<Vec<u8>>, Unsound> {
+    pub(crate) fn of(&self, request: &Request<'_>, pattern: Option<&RoutePattern>) -> Result<Option<Vec<u8>>, Unsound> {
         let target = match &self.target {
             Some(template) => Some(named(template, request, pattern)),
             None => self.stripped(request),
@@ -53,7 +53,7 @@ impl TargetRewrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unsound;
 
-fn named(template: &FieldTemplate, request: &Request<'_>, pattern: Option<&PathPattern>) -> Vec<u8> {
+fn named(template: &FieldTemplate, request: &Request<'_>, pattern: Option<&RoutePattern>) -> Vec<u8> {
     let groups = pattern.and_then(|pattern| pattern.groups(request.path));
     let nobody = std::net::Ipv4Addr::UNSPECIFIED.into();
     let mut target = Vec::new();

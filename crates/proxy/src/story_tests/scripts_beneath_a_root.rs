@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::settings::{
-    ClosedPaths, FieldTemplate, Listing, OwnAnswer, PathPattern, Rate, RateLimit, RootScripts, RootSettings,
+    ClosedPaths, FieldTemplate, Listing, OwnAnswer, Rate, RateLimit, RootScripts, RootSettings, RoutePattern,
 };
 use crate::static_files::finding::tests::TestFolder;
 
@@ -75,7 +75,7 @@ fn the_limits_of_a_script_hold_whatever_stands_behind_it() {
             RateLimit { rate: Rate { period_us: 1_000_000, burst: 1 }, by: None, status: 429, zone: "run".into() };
         let rules = RouteRules { rate_limits: vec![limit], request_body_bytes_max: Some(3), ..RouteRules::default() };
         let route = RouteSettings {
-            path_pattern: PathPattern::new("/run[.]php$").ok().map(Arc::new),
+            path_pattern: RoutePattern::new("/run[.]php$").ok().map(Arc::new),
             rules: Arc::new(rules),
             ..settings.routes[0].clone()
         };

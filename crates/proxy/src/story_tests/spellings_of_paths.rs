@@ -1,7 +1,7 @@
 //! A path may be another one to who is asked: what a route says holds for every spelling.
 
 use super::*;
-use crate::settings::{FieldTemplate, OwnAnswer, PathPattern, Rate, RateLimit};
+use crate::settings::{FieldTemplate, OwnAnswer, Rate, RateLimit, RoutePattern};
 
 #[test]
 fn no_spelling_is_a_way_round_a_limit() {
@@ -53,7 +53,7 @@ fn a_limit_by_a_part_of_the_path_counts_every_spelling_of_it() {
         let rate = Rate { period_us: 1_000_000, burst: 1 };
         let limit = RateLimit { rate, by, status: 429, zone: "tenant".into() };
         let rules = Arc::new(RouteRules { rate_limits: vec![limit], ..RouteRules::default() });
-        let path_pattern = PathPattern::new("^/t/([a-z]+)/").ok().map(Arc::new);
+        let path_pattern = RoutePattern::new("^/t/([a-z]+)/").ok().map(Arc::new);
         settings.routes.push(RouteSettings { path_pattern, rules, ..settings.routes[0].clone() });
     });
     story.origin([fresh(60, "page")]);
@@ -74,7 +74,7 @@ fn a_redirect_leads_no_other_spelling() {
             but_for: Vec::new(),
         };
         let rules = Arc::new(RouteRules { answer: Some(answer), ..RouteRules::default() });
-        let path_pattern = PathPattern::new("^/m\u{fc}nchen$").ok().map(Arc::new);
+        let path_pattern = RoutePattern::new("^/m\u{fc}nchen$").ok().map(Arc::new);
         let target = RouteTarget::Itself;
         settings.routes.push(RouteSettings { path_pattern, target, rules, ..settings.routes[0].clone() });
     });

@@ -321,7 +321,7 @@ fn two_routes_to_the_same_path_of_two_applications_are_two_pages() {
 #[test]
 fn what_one_route_brought_is_not_what_another_with_a_condition_gives() {
     let story = Story::with(|settings| {
-        let condition = crate::settings::FieldCondition::new("X-Beta", None);
+        let condition = crate::settings::FieldCondition::present("X-Beta");
         let beta = RouteSettings { fields: vec![condition], ..settings.routes[0].clone() };
         settings.routes.push(beta);
     });

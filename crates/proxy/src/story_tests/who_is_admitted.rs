@@ -562,7 +562,7 @@ fn who_is_known_to_one_route_is_not_known_to_another_that_a_field_tells_apart() 
     let service = AuthRequest { known_for: Duration::from_secs(10), ..service(&[]) };
     let story = Story::with(|settings| {
         settings.routes[0].rules = Arc::new(guarded_by(service));
-        let tenant = crate::settings::FieldCondition::new("X-Tenant", Some("b"));
+        let tenant = crate::settings::FieldCondition::written("X-Tenant", "b").expect("a condition");
         settings.routes.push(RouteSettings { fields: vec![tenant], ..settings.routes[0].clone() });
     });
     let questions = |lines: &[&str]| {

@@ -31,10 +31,10 @@ pub const CONDITIONS: &[KeyDefinition] = &[
             "the name of a field",
             &Either(&[
                 Switch,
-                List(&Text("a value, in which a * stands for any text; (?i) in front for letters of either case, ! for any other value")),
+                List(&Text("a value, in which a * stands for any text; (?i) in front for letters of either case; ~ in front of a PCRE2 pattern; ! for any other value")),
             ]),
         ),
-        "Fields that a request must have: true for any value. Of several values each must hold; without the field none does, no ! either.",
+        "What a request's fields must be: true for any value, false for a field that is missing or empty. Of several values each must hold; without the field none does, no ! either.",
     )
     .without("none")
     .example("{ X-Beta = \"yes*\" }")
