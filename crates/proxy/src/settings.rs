@@ -45,7 +45,7 @@ pub use crate::route_rules::name_patterns::NamePattern;
 pub use crate::route_rules::own_answer::OwnAnswer;
 pub use crate::route_rules::query_rules::QueryRules;
 pub use crate::route_rules::rate_table::Rate;
-pub use crate::route_rules::route_conditions::{FieldAsked, FieldCondition, FieldValue, RoutePattern};
+pub use crate::route_rules::route_conditions::{FieldAsked, FieldCondition, FieldText, RoutePattern};
 pub use crate::route_rules::target_rewrite::TargetRewrite;
 pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::word_sources::{WordSource, WordSources};

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use proxy::settings::{FieldAsked, FieldCondition, FieldValue, NamePattern, RouteSettings};
+use proxy::settings::{FieldAsked, FieldCondition, FieldText, NamePattern, RouteSettings};
 
 use super::printed_route::Printed;
 use super::vcl_texts::{RequestSide, alternatives, escaped, path};
@@ -78,12 +78,12 @@ fn field(condition: &FieldCondition) -> String {
     }
 }
 
-fn regex(value: &FieldValue) -> String {
+fn regex(value: &FieldText) -> String {
     let whole = |pattern: &NamePattern| alternatives(std::slice::from_ref(pattern), ".*");
     match value {
-        FieldValue::Exactly(value) => format!("^{}$", whole(value)),
-        FieldValue::InEitherCase(value) => format!("(?i)^{}$", whole(value)),
-        FieldValue::Matching(pattern) => in_a_text(pattern.text()),
+        FieldText::Exactly(value) => format!("^{}$", whole(value)),
+        FieldText::InEitherCase(value) => format!("(?i)^{}$", whole(value)),
+        FieldText::Matching(pattern) => in_a_text(pattern.text()),
     }
 }
 

@@ -74,14 +74,14 @@ pub enum FieldAsked {
     /// It is not there, or says nothing.
     Missing,
     /// One of its lines is this.
-    Value(FieldValue),
+    Value(FieldText),
     /// It is there, and one of its lines is anything but this.
-    OtherValue(FieldValue),
+    OtherValue(FieldText),
 }
 
 /// What a line of a field may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldValue {
+pub enum FieldText {
     /// As it was written.
     Exactly(NamePattern),
     /// In letters of either case.
@@ -112,8 +112,8 @@ impl FieldCondition {
     /// for a match of PCRE2, and `!` in front of each for anything else. The error says why a pattern is none.
     pub fn written(name: &str, written: &str) -> Result<FieldCondition, String> {
         let asked = match written.strip_prefix(OTHERWISE) {
-            Some(value) => FieldAsked::OtherValue(FieldValue::written(value)?),
-            None => FieldAsked::Value(FieldValue::written(written)?),
+            Some(value) => FieldAsked::OtherValue(FieldText::written(value)?),
+            None => FieldAsked::Value(FieldText::written(written)?),
         };
         Ok(FieldCondition::asking(name, asked))
     }
@@ -147,22 +147,22 @@ impl FieldCondition {
     }
 }
 
-impl FieldValue {
-    fn written(written: &str) -> Result<FieldValue, String> {
+impl FieldText {
+    fn written(written: &str) -> Result<FieldText, String> {
         if let Some(pattern) = written.strip_prefix(BY_PATTERN) {
-            return Ok(FieldValue::Matching(Arc::new(RoutePattern::new(pattern)?)));
+            return Ok(FieldText::Matching(Arc::new(RoutePattern::new(pattern)?)));
         }
         Ok(match written.strip_prefix(EITHER_CASE) {
-            Some(value) => FieldValue::InEitherCase(NamePattern::new(value)),
-            None => FieldValue::Exactly(NamePattern::new(written)),
+            Some(value) => FieldText::InEitherCase(NamePattern::new(value)),
+            None => FieldText::Exactly(NamePattern::new(written)),
         })
     }
 
     fn is_match(&self, line: &[u8], undecided: bool) -> bool {
         match self {
-            FieldValue::Exactly(value) => value.is_match(line),
-            FieldValue::InEitherCase(value) => value.is_match_of_field(line),
-            FieldValue::Matching(pattern) => pattern.is_match_or(line, undecided),
+            FieldText::Exactly(value) => value.is_match(line),
+            FieldText::InEitherCase(value) => value.is_match_of_field(line),
+            FieldText::Matching(pattern) => pattern.is_match_or(line, undecided),
         }
     }
 }
