@@ -11,8 +11,19 @@ pub struct FastCgiSettings {
     pub endings: Vec<String>,
     /// Variables of the operator's, in place of those of the same name.
     pub params: Vec<(String, String)>,
-    /// Connections are kept for the next request.
-    pub keep_alive: bool,
+    /// Which connections are kept for the next request.
+    pub keep_alive: FastCgiKeepAlive,
+}
+
+/// Which connections to an application are kept. Each keeps one of its processes from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastCgiKeepAlive {
+    /// None.
+    Never,
+    /// Those that end while no request of ours may be waiting for a process: how many there are, nobody has said.
+    WhileNobodyWaits,
+    /// And all of them where no more than these are open: the application has at least so many processes.
+    UpTo(u32),
 }
 
 impl Default for FastCgiSettings {
@@ -22,7 +33,7 @@ impl Default for FastCgiSettings {
             index: "index.php".to_owned(),
             endings: vec![".php".to_owned()],
             params: Vec::new(),
-            keep_alive: false,
+            keep_alive: FastCgiKeepAlive::Never,
         }
     }
 }

@@ -38,6 +38,7 @@ mod whereabouts;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use wire::Parties;
@@ -487,6 +488,11 @@ impl OriginConnection {
             let OriginConnection { stream, requests, lease, .. } = self;
             lease.put(Idle { stream, core: core.core, since_ms: core.now_ms, requests });
         }
+    }
+
+    /// How many connections to its address are open, of all cores, this one and the idle ones included.
+    pub fn open_beside(&self) -> usize {
+        self.address().connections.load(Ordering::Relaxed)
     }
 
     /// The origin gave a whole answer head: its address is well.

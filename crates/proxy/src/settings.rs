@@ -21,7 +21,7 @@ pub use crate::dictionary_paths::DictionaryPaths;
 pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::esi_settings::{EsiPages, EsiSettings};
-pub use crate::fastcgi_settings::{FastCgiSettings, RootScripts};
+pub use crate::fastcgi_settings::{FastCgiKeepAlive, FastCgiSettings, RootScripts};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };

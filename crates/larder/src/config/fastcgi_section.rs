@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use proxy::settings::{FastCgiSettings, OriginSettings, OriginUrl, RootScripts, RootSettings};
+use proxy::settings::{FastCgiKeepAlive, FastCgiSettings, OriginSettings, OriginUrl, RootScripts, RootSettings};
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, parsed, switch, text};
+use super::section::{Node, Section, as_switch, parsed, text, whole, wrong_type};
 use super::static_root::is_file_name;
 use crate::addresses::parse_fastcgi;
 
@@ -62,8 +62,20 @@ fn settings(origin: &mut Section<'_>) -> FastCgiSettings {
         }),
         index: origin.read("index", |node| script(node, &endings)).unwrap_or(ships.index),
         params: params(origin),
-        keep_alive: origin.read("keep_alive", switch).unwrap_or(ships.keep_alive),
+        keep_alive: origin.read("keep_alive", keep_alive).unwrap_or(ships.keep_alive),
         endings,
+    }
+}
+
+/// A switch, or how many processes there are.
+fn keep_alive(node: Node<'_>) -> Result<FastCgiKeepAlive, Complaint> {
+    match as_switch(node) {
+        Some(true) => Ok(FastCgiKeepAlive::WhileNobodyWaits),
+        Some(false) => Ok(FastCgiKeepAlive::Never),
+        None => match whole(node) {
+            Ok(processes @ 1..) => Ok(FastCgiKeepAlive::UpTo(processes)),
+            _ => Err(wrong_type(node, "true, false, or how many processes there are (`pm.max_children` of php-fpm)")),
+        },
     }
 }
 
@@ -147,6 +159,24 @@ mod tests {
     const PHP: &str = "[origin.php]\nfastcgi = \"unix:/run/php.sock\"\n";
 
     #[test]
+    fn connections_are_kept_by_a_switch_or_for_so_many_processes() {
+        let kept = |word: &str| {
+            let text = format!("{PHP}document_root = \"/srv\"\nkeep_alive = {word}\n[[route]]\norigin = \"php\"\n");
+            read_config(&text).map(|read| read.settings.origins[0].fastcgi.as_ref().map(|fastcgi| fastcgi.keep_alive))
+        };
+        for (word, expect) in [
+            ("true", FastCgiKeepAlive::WhileNobodyWaits),
+            ("false", FastCgiKeepAlive::Never),
+            ("8", FastCgiKeepAlive::UpTo(8)),
+        ] {
+            assert_eq!(kept(word).unwrap(), Some(expect), "{word}");
+        }
+        for word in ["0", "-1", "\"yes\"", "4294967296"] {
+            assert!(kept(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
     fn a_php_site_is_a_root_and_an_origin() {
         let site = "[[route]]\nroot = \"/srv/www\"\norigin = \"php\"\n";
         let settings = read_config(&format!("{PHP}{site}")).unwrap().settings;
@@ -160,7 +190,10 @@ mod tests {
         let own = "index = [\"a.html\"]\nfallback = \"/b.html\"\n";
         let settings = read_config(&format!("{PHP}{said}{site}{own}")).unwrap().settings;
         let fastcgi = settings.origins[0].fastcgi.clone().unwrap();
-        assert_eq!((fastcgi.document_root.as_deref(), fastcgi.keep_alive), (Some("/app"), true));
+        assert_eq!(
+            (fastcgi.document_root.as_deref(), fastcgi.keep_alive),
+            (Some("/app"), FastCgiKeepAlive::WhileNobodyWaits)
+        );
         assert_eq!(fastcgi.params, [("APP_ENV".into(), "prod".into()), ("X".into(), String::new())]);
         let root = &settings.roots[0];
         assert_eq!((&root.index[..], root.fallback.as_deref()), (&["a.html".to_owned()][..], Some("/b.html")));

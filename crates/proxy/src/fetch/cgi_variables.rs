@@ -13,7 +13,7 @@ use wire::fastcgi::{RECORD_CONTENT_BYTES_MAX, RequestWriter, STDIN_END, stdin_he
 
 use crate::fetch::origin_request::OriginRequest;
 use crate::limits::HEAD_BYTES_USUAL;
-use crate::settings::FastCgiSettings;
+use crate::settings::{FastCgiKeepAlive, FastCgiSettings};
 use crate::static_files::script_path::ScriptPath;
 
 /// Room for what a fetch asks for besides what the client sent: its conditions, and what we can do.
@@ -60,7 +60,8 @@ impl OriginRequest<'_> {
     pub(super) fn to_records(&self, call: &ScriptCall<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD_BYTES_USUAL);
         let params = &call.settings.params;
-        let mut variables = Variables { writer: RequestWriter::begin(&mut out, call.settings.keep_alive), params };
+        let keeps = call.settings.keep_alive != FastCgiKeepAlive::Never;
+        let mut variables = Variables { writer: RequestWriter::begin(&mut out, keeps), params };
         self.set_script(call, &mut variables);
         self.set_request(&mut variables);
         self.set_ends(call, &mut variables);

@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::limits::FASTCGI_EXCESS_BYTES_MAX;
 use crate::origin::{AwaitsAnswer, CoreHandle, FastCgiOrigin, OriginConnection};
 use crate::reply_head::ReplyHead;
+use crate::settings::FastCgiKeepAlive;
 use crate::upstream::error_stream::ErrorStream;
 use crate::upstream::{AnswerTerms, BodyFault, NoAnswer, OriginPiece, Rest, Silence, socket_queue};
 
@@ -147,7 +148,7 @@ impl FastCgiExchange {
         };
         let head_bytes = received.head_bytes;
         let mut answer = Box::new(ReplyHead::from(received));
-        answer.persistent = self.origin.settings.keep_alive;
+        answer.persistent = self.origin.settings.keep_alive != FastCgiKeepAlive::Never;
         self.output.drain(..head_bytes);
         Ok(Some(answer))
     }
@@ -258,7 +259,7 @@ impl FastCgiExchange {
 impl FastCgiExchange {
     /// The exchange ended cleanly: its connection may serve the next, unless somebody waits for the process that it holds.
     pub(super) fn into_pool(self, handle: &CoreHandle<'_>) {
-        if self.origin.may_keep() {
+        if self.origin.may_keep(self.connection.open_beside()) {
             self.connection.into_pool(handle);
         }
     }

@@ -1,6 +1,6 @@
 //! The keys of `[origin.NAME]` and its `tls`, and of `[resolver]`.
 
-use proxy::settings::{BalanceKind, FastCgiSettings, OriginSettings, RetrySettings};
+use proxy::settings::{BalanceKind, FastCgiKeepAlive, FastCgiSettings, OriginSettings, RetrySettings};
 
 use crate::config::choices::{RETRY_CAUSES, RETRY_METHODS};
 use crate::config::definition::ValueKind::{Count, Either, List, Map, Switch, Table, Text, Time, Words};
@@ -201,8 +201,8 @@ pub const FASTCGI: &[KeyDefinition] = &[
     key(
         V0_1,
         "keep_alive",
-        Switch,
-        "Keep connections for the next request. Each keeps a process of the application from all others.",
+        Either(&[Switch, Count(1, u32::MAX as u64)]),
+        "Keep connections for the next request. Each keeps a process of the application from all others. A number: so many processes there are at least (`pm.max_children`), so that as many are kept whoever waits.",
     )
-    .by_default(|| literal::switch(FastCgiSettings::default().keep_alive)),
+    .by_default(|| literal::switch(FastCgiSettings::default().keep_alive != FastCgiKeepAlive::Never)),
 ];
