@@ -101,6 +101,32 @@ const TYPES: &[(&str, &str)] = &[
     ("zst", "application/zstd"),
 ];
 
+/// Is it what sites publish: a page, a style, a script, a picture, a font, sound, film or a document, be it packed for browsers? Not data,
+/// plain text, archives, and what is called as nothing that is known.
+pub(super) fn is_published(name: &[u8]) -> bool {
+    let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed.as_bytes())).unwrap_or(name);
+    let Some(ending) = extension(name) else { return false };
+    let is_of_class = |media: &str| PUBLISHED.iter().any(|class| media.starts_with(class));
+    SCRIPT_PAGES.contains(&ending.as_str()) || shipped_type(&ending).is_some_and(is_of_class)
+}
+
+const PACKED: [&str; 3] = [".br", ".zst", ".gz"];
+/// Pages whose types are not sent, since they are run.
+const SCRIPT_PAGES: [&str; 2] = ["php", "phtml"];
+/// How the types of what is published begin.
+const PUBLISHED: [&str; 10] = [
+    "text/html",
+    "application/xhtml",
+    "text/css",
+    "text/javascript",
+    "image/",
+    "font/",
+    "audio/",
+    "video/",
+    "application/pdf",
+    "application/vnd.ms-fontobject",
+];
+
 /// The Content-Type of a file. Text gets the charset, if one is given: nothing in the file's name says which it is.
 pub(crate) fn content_type(name: &[u8], settings: &RootSettings) -> String {
     let RootSettings { types, default_type, charset, .. } = settings;
@@ -184,6 +210,28 @@ mod tests {
         check("a.", "application/octet-stream");
         check("a.\u{e9}", "application/octet-stream");
         assert_eq!(content_type(b"a.txt", &RootSettings::of("/".into())), "text/plain");
+    }
+
+    #[test]
+    fn what_sites_publish_is_told_from_data() {
+        for name in [
+            "a.html",
+            "A.HTM",
+            "a.css.br",
+            "b/a.js.gz",
+            "a.php",
+            "a.phtml",
+            "a.svg",
+            "a.woff2",
+            "a.eot",
+            "a.mp4",
+            "a.pdf",
+        ] {
+            assert!(is_published(name.as_bytes()), "{name}");
+        }
+        for name in ["a", "a.txt", "a.json", "a.toml", "a.zip", "a.html.bak", "a.tar.gz", "a.conf", "a.xml"] {
+            assert!(!is_published(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]
