@@ -14,7 +14,7 @@ use crate::settings::{Listing, RootSettings};
 use crate::static_files::file_path::FilePath;
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::{CODINGS, Coding, Identity, Named, OpenFile};
-use crate::static_files::path_meaning::{PathMeaning, Reach, kind, look_at};
+use crate::static_files::path_meaning::{PathMeaning, Reach, kind};
 use crate::static_files::script_path::ScriptPath;
 use crate::static_files::{beneath, directory_entries, made_codings, path_meaning, script_path};
 
@@ -120,7 +120,7 @@ pub(crate) fn find(
             };
         }
     };
-    let encoded = if settings.precompressed { encoded(root, &relative, &looked_at)? } else { Vec::new() };
+    let encoded = if settings.precompressed { encoded(settings, root, &relative, &looked_at)? } else { Vec::new() };
     if let Some(known) = known.filter(|known| is_same(known, &looked_at, &encoded)) {
         return Ok(Found::File(known));
     }
@@ -149,12 +149,18 @@ fn is_same(known: &OpenFile, stat: &Stat, encoded: &[(Coding, Stat)]) -> bool {
         && known.neighbours().zip(encoded).all(|(known, (_, stat))| known.identity() == &Identity::of(stat))
 }
 
-/// The compressed files beside a file, the dearest first, but those that are older than it is.
-fn encoded(root: BorrowedFd<'_>, relative: &[u8], source: &Stat) -> Result<Vec<(Coding, Stat)>, NotShown> {
+/// The compressed files beside a file, the dearest first, but those that are older than it is, and those that nobody who asks for them is shown:
+/// a link may lead to a source, or to what is kept back.
+fn encoded(
+    settings: &RootSettings,
+    root: BorrowedFd<'_>,
+    relative: &[u8],
+    source: &Stat,
+) -> Result<Vec<(Coding, Stat)>, NotShown> {
     let mut found = Vec::new();
     for coding in CODINGS {
-        match look_at(root, &coding.name_of(relative), Reach::Disk) {
-            Ok(stat) if kind(&stat) == FileType::RegularFile && modified(&stat) >= modified(source) => {
+        match path_meaning::of_neighbour(settings, root, coding.name_of(relative)) {
+            Ok(stat) if modified(&stat) >= modified(source) => {
                 found.push((coding, stat));
             }
             Err(NotShown::Exhausted) => return Err(NotShown::Exhausted),
@@ -219,6 +225,7 @@ pub(crate) mod tests {
     use rustix::fs::Mode;
 
     use super::*;
+    use crate::settings::{KeptBack, RootScripts};
 
     impl Terms {
         /// Nothing in memory, no time gone by, no listings.
@@ -309,6 +316,28 @@ pub(crate) mod tests {
         let beside = chosen(&find("/a.html", None), "gzip");
         assert_eq!((beside.length(), beside.read_body().unwrap()), (2_300, bytes::Bytes::from(text)));
         assert_eq!((find("/c.png", None).count(), find("/short.html", None).count()), (1, 1));
+    }
+
+    #[test]
+    fn a_compressed_file_that_leads_to_what_nobody_is_shown_is_none() {
+        let folder = TestFolder::new("leads-to-source");
+        ["a.txt", "a.css", "a.js", "secret.php", "larder.toml"].iter().for_each(|name| folder.write(name, name));
+        folder.write("a.js.gz", "packed");
+        symlink("secret.php", folder.path("a.txt.gz")).unwrap();
+        std::fs::hard_link(folder.path("larder.toml"), folder.path("a.css.br")).unwrap();
+        let found = |with_scripts: bool, path: &str| {
+            let scripts = with_scripts.then(|| RootScripts { origin: 0, endings: vec![".php".to_owned()] });
+            let kept_back = KeptBack::beneath(&folder.path(""), &[folder.path("larder.toml")]);
+            let plain = RootSettings::of(folder.path(""));
+            let settings = RootSettings { precompressed: true, scripts, kept_back, ..plain };
+            let path = FilePath::read(path.as_bytes(), false).unwrap();
+            match find(&settings, &path, None, Terms::PLAIN, None) {
+                Ok(Found::File(file)) => file.count(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!((found(true, "/a.txt"), found(false, "/a.txt")), (1, 2), "where nobody runs it a source is a file");
+        assert_eq!((found(true, "/a.css"), found(true, "/a.js")), (1, 2));
     }
 
     impl Drop for TestFolder {

@@ -98,6 +98,15 @@ fn meaning_of_file(
     }
 }
 
+/// A file that is sent in place of another, if who asks for it by its own name is shown it.
+pub(super) fn of_neighbour(settings: &RootSettings, root: BorrowedFd<'_>, relative: Vec<u8>) -> Result<Stat, NotShown> {
+    let found = look(root, &relative, Reach::Disk)?;
+    match meaning_of_file(settings, relative, found, Reach::Disk)? {
+        PathMeaning::File(_, stat) if kind(&stat) == FileType::RegularFile => Ok(stat),
+        _ => Err(NotShown::NoFile),
+    }
+}
+
 /// Is it a source by the name that a link leads to? Where the system does not tell that name, the link's own holds.
 fn is_source_by_own_name(settings: &RootSettings, opened: BorrowedFd<'_>) -> bool {
     let Some(scripts) = &settings.scripts else { return false };
