@@ -14,6 +14,7 @@ mod pages_with_parts;
 mod passing;
 mod pipes;
 mod programs;
+mod redirects_kept;
 mod refusing;
 mod scripts_beneath_a_root;
 mod spellings_of_paths;

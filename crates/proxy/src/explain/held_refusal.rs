@@ -11,6 +11,7 @@ use crate::network::Network;
 use crate::route_table::RouteAt;
 use crate::settings::{RouteSettings, RouteTarget};
 use crate::site::Site;
+use crate::transaction::synth::Synth;
 
 /// A sentence for who asks why; none where the answer says it all.
 pub(super) fn of(
@@ -24,19 +25,19 @@ pub(super) fn of(
     let meanings = || [came.path.to_vec()].into_iter().chain(closed_paths::meanings(came.path).into_iter().flatten());
     let meant = |path: &[u8]| site.routes.find_path(came, path).map(|at| site.routes.at(at));
     match token {
-        "route-closed" => {
-            let closed = meanings().find_map(|path| {
-                let routes = asked.into_iter().chain(meant(&path));
-                routes.into_iter().find_map(|route| closing(site, route, &path))
-            });
-            closed.or_else(|| {
-                let other = meanings().find_map(|path| meant(&path))?;
-                let asked = asked.map_or_else(|| "no route".to_owned(), name_of);
-                Some(format!(
-                    "the path may mean one of the route {}, whose allow, deny, basic_auth or auth_request {asked} does not ask for",
-                    name_of(other)
-                ))
-            })
+        "route-closed" => meanings().find_map(|path| {
+            let routes = asked.into_iter().chain(meant(&path));
+            routes.into_iter().find_map(|route| closing(site, route, &path))
+        }),
+        Synth::OTHER_SPELLING => {
+            let access = asked.map(|asked| &asked.rules.access);
+            let guarded = |path: Vec<u8>| meant(&path).filter(|route| !route.rules.access.is_met_by(access));
+            let other = meanings().find_map(guarded)?;
+            let asked = asked.map_or_else(|| "no route".to_owned(), name_of);
+            Some(format!(
+                "the path may mean one of the route {}, whose basic_auth or auth_request {asked} does not ask for",
+                name_of(other)
+            ))
         }
         "client-not-allowed" => {
             let routes = asked.into_iter().chain(meanings().filter_map(|path| meant(&path)));

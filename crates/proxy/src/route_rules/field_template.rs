@@ -119,6 +119,14 @@ impl FieldTemplate {
         self.0.contains(&Piece::Variable(Variable::RemoteUser))
     }
 
+    /// Does the URL that is asked for say it all? Whoever asks for that URL gets the same.
+    pub(crate) fn is_of_url(&self) -> bool {
+        self.0.iter().all(|piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Variable(variable) => variable.is_of_url(),
+        })
+    }
+
     /// Appends the value.
     #[inline]
     pub(crate) fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
@@ -302,6 +310,25 @@ impl Variable {
         })
     }
 
+    fn is_of_url(&self) -> bool {
+        match self {
+            Variable::Host
+            | Variable::Scheme
+            | Variable::RequestUri
+            | Variable::Uri
+            | Variable::Args
+            | Variable::IsArgs
+            | Variable::Argument(_)
+            | Variable::Group(_) => true,
+            Variable::RemoteAddress
+            | Variable::Method
+            | Variable::RequestId
+            | Variable::RemoteUser
+            | Variable::Field(_)
+            | Variable::Cookie(_) => false,
+        }
+    }
+
     fn write(&self, source: &TemplateSource<'_>, out: &mut Vec<u8>) {
         let request = source.request;
         let query = request.query.unwrap_or_default();
@@ -394,6 +421,26 @@ mod tests {
         for name in VARIABLES {
             assert!(FieldTemplate::parse(&format!("a${name}")).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn what_the_url_says_is_told_from_what_its_client_does() {
+        let is_of_url = |text: &str| FieldTemplate::parse(text).unwrap().is_of_url();
+        assert!(
+            ["https://a.test", "$scheme://$host$request_uri", "/x$is_args$args", "$uri/$arg_a"]
+                .map(is_of_url)
+                .iter()
+                .all(|is| *is)
+        );
+        let of_clients = [
+            "$remote_addr",
+            "/a/$http_accept_language",
+            "/$cookie_a",
+            "/$remote_user",
+            "/$request_id",
+            "$request_method",
+        ];
+        assert!(!of_clients.map(is_of_url).iter().any(|is| *is));
     }
 
     #[test]

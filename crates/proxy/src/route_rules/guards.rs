@@ -16,6 +16,8 @@ use crate::transaction::synth::Synth;
 pub(crate) enum WhyRefused {
     /// Nobody is answered for the path.
     Closed,
+    /// The path means another one, which is not for everybody.
+    OtherSpelling,
     /// The path cannot be decoded, or leads above the root.
     Meaningless,
     /// This client is not.
@@ -26,6 +28,7 @@ impl WhyRefused {
     pub(crate) fn synth(self, client: &ClientIdentity) -> Synth {
         match self {
             WhyRefused::Closed => Synth::closed(),
+            WhyRefused::OtherSpelling => Synth::other_spelling(),
             WhyRefused::Meaningless => Synth::path_malformed().refused_outright(),
             WhyRefused::NotAllowed => Synth::not_allowed(client),
         }
@@ -97,7 +100,7 @@ impl Site {
             return Some(WhyRefused::NotAllowed);
         }
         let access = asked.map(|asked| &asked.rules.access);
-        (!meant.is_met_by(access)).then_some(WhyRefused::Closed)
+        (!meant.is_met_by(access)).then_some(WhyRefused::OtherSpelling)
     }
 
     /// The same of a script that is to answer, which may belong to another route than what was asked for.

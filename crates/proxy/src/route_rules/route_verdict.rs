@@ -22,7 +22,7 @@ use crate::route_rules::auth_request::AuthRequest;
 use crate::route_rules::caching_rules::{self, DEVICE_FIELD};
 use crate::route_rules::cookie_rules::{CookieUse, CookieVerdict};
 use crate::route_rules::cross_origin::CrossOrigin;
-use crate::route_rules::field_template::TemplateSource;
+use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
 use crate::route_rules::guards::WhyRefused;
 use crate::route_rules::nominated_fields::without_nominated;
 use crate::route_rules::own_answer::OwnAnswer;
@@ -190,7 +190,7 @@ fn by_rules(
     known.iter().for_each(|name| core.note_user(name));
     let is_user = known.is_some();
     let waits = verify.is_some() || rules.takes_time();
-    if let Some(synth) = own_answer(asked, rules, &source) {
+    if let Some(synth) = own_answer(asked, site.routes.at(at), &source) {
         if !waits {
             return RouteVerdict { is_user, ..RouteVerdict::answer(route, synth) };
         }
@@ -316,13 +316,16 @@ fn user_of(request: &Request<'_>) -> Option<Vec<u8>> {
 }
 
 /// What the route answers by itself.
-fn own_answer(asked: &RouteQuestion<'_, '_>, rules: &RouteRules, source: &TemplateSource<'_>) -> Option<Synth> {
-    let request = source.request;
+fn own_answer(asked: &RouteQuestion<'_, '_>, route: &RouteSettings, source: &TemplateSource<'_>) -> Option<Synth> {
+    let (request, rules) = (source.request, &*route.rules);
     if rules.answer_fields.cross_origin.is_some() && CrossOrigin::is_preflight(request) {
         return Some(Synth::preflight());
     }
     let answer = rules.answer.as_ref().filter(|_| rules.answers(asked.client))?;
-    Some(answer.synth(source))
+    let synth = answer.synth(source);
+    let is_of_url = answer.but_for.is_empty() && answer.location.as_ref().is_some_and(FieldTemplate::is_of_url);
+    let is_for_all = is_of_url && route.fields.is_empty() && !rules.access.guards();
+    Some(if is_for_all { synth.for_all() } else { synth })
 }
 
 /// By which words a request becomes another one.

@@ -1,7 +1,7 @@
 //! A path may be another one to who is asked: what a route says holds for every spelling.
 
 use super::*;
-use crate::settings::{FieldTemplate, OwnAnswer, Rate, RateLimit, RoutePattern};
+use crate::settings::{FieldTemplate, Login, OwnAnswer, Rate, RateLimit, RouteAccess, RoutePattern};
 
 #[test]
 fn no_spelling_is_a_way_round_a_limit() {
@@ -59,6 +59,23 @@ fn a_limit_by_a_part_of_the_path_counts_every_spelling_of_it() {
     story.origin([fresh(60, "page")]);
     let paths = ["/t/a/x", "/t/a/x", "//t/a/x", "/%74/a/x", "/x/../t/a/x"];
     assert_eq!(paths.map(|path| story.get(path, &[]).status()), [200, 429, 429, 429, 429]);
+}
+
+/// What stands in the way is not what the operator has closed.
+#[test]
+fn another_spelling_of_a_guarded_path_is_refused_by_its_own_name() {
+    let story = Story::with(|settings| {
+        let login = Login { file: "/nowhere/users".into(), realm: "the house".to_owned() };
+        let access = RouteAccess { login: Some(login), ..RouteAccess::default() };
+        let rules = Arc::new(RouteRules { access, ..RouteRules::default() });
+        settings.routes.push(RouteSettings { path_prefix: "/admin".to_owned(), rules, ..settings.routes[0].clone() });
+        let closed = RouteSettings { path_prefix: "/shut".to_owned(), ..RouteSettings::to(RouteTarget::Closed) };
+        settings.routes.push(closed);
+    });
+    for (path, token) in [("//admin", "spelling-of-guarded"), ("//shut", "route-closed")] {
+        let reply = story.get(path, &[]);
+        assert_eq!((reply.status(), reply.verdict().1), (403, token), "{path}");
+    }
 }
 
 /// It is about that path alone, and what it makes of it would lead another spelling to itself.

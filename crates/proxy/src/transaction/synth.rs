@@ -27,6 +27,8 @@ pub(crate) struct Synth {
     /// Where the client's message cannot be trusted any further.
     pub(crate) close: bool,
     pub(super) also: Also,
+    /// Caches may keep it for others, as they keep such a status (RFC 9110 §15.1).
+    pub(super) may_be_stored: bool,
     /// What a program calls it.
     pub(crate) reason: Option<Box<[u8]>>,
 }
@@ -79,7 +81,7 @@ impl HasShown {
 impl Synth {
     fn new(status: u16, token: &'static str, verdict: CacheVerdict, text: impl Into<Arc<str>>) -> Synth {
         let text = Text::Detail(text.into());
-        Synth { status, token, text, verdict, close: false, also: Also::Nothing, reason: None }
+        Synth { status, token, text, verdict, close: false, also: Also::Nothing, may_be_stored: false, reason: None }
     }
 
     /// The same, said to everybody.
@@ -288,7 +290,7 @@ impl Synth {
         let is_read = matches!(request.method, Method::Get | Method::Head);
         let synth = Synth::open(if is_read { 301 } else { 308 }, "to-https", CacheVerdict::Synth, "It is at https://.");
         // No program answers for what is no listener of its own.
-        Synth { also: Also::Location(location.into()), close: true, ..synth }
+        Synth { also: Also::Location(location.into()), close: true, ..synth }.for_all()
     }
 
     /// RFC 9110 §15.5.20.
@@ -310,6 +312,15 @@ impl Synth {
         Synth { verdict: CacheVerdict::Refused, ..self }
     }
 
+    /// A path that means another one, of a route whose guards the one that would answer has not.
+    pub(crate) fn other_spelling() -> Synth {
+        let text = "This spelling of the path belongs to another [[route]] than the path that it means, whose basic_auth or auth_request that \
+                    one does not ask for.";
+        Synth::new(403, Synth::OTHER_SPELLING, CacheVerdict::Refused, text)
+    }
+
+    pub(crate) const OTHER_SPELLING: &str = "spelling-of-guarded";
+
     /// A path that the operator opens to nobody.
     pub(crate) fn closed() -> Synth {
         let text = "Nobody is answered for this path (closed or closed_paths of its [[route]]).";
@@ -323,6 +334,12 @@ impl Synth {
 
     pub(crate) fn with_location(self, location: Vec<u8>) -> Synth {
         Synth { also: Also::Location(location.into()), ..self }
+    }
+
+    /// Whoever asks for this URL gets the same. What leads elsewhere for good is kept by browsers and caches, as nginx lets it be; what leads
+    /// there for a while is not: RFC 9110 has nobody keep it, and some do.
+    pub(crate) fn for_all(self) -> Synth {
+        Synth { may_be_stored: matches!(self.status, 301 | 308), ..self }
     }
 
     pub(crate) fn with_retry_after(self, seconds: u32) -> Synth {

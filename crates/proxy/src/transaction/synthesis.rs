@@ -87,7 +87,9 @@ impl Synth {
 
     /// The fields behind those of the body.
     pub(crate) fn push_rest(&self, fields: &mut Fields, core: &Core) {
-        fields.push(FieldName::CacheControl, "no-store");
+        if !self.may_be_stored {
+            fields.push(FieldName::CacheControl, "no-store");
+        }
         let name = &core.site_ref().settings.server_name;
         fields.push(FieldName::CacheStatus, format!("{name}; detail={}", self.token));
     }
