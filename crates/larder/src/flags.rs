@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use cache::DiskFile;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
@@ -13,6 +13,7 @@ use crate::command_examples::{
     BENCH_EXAMPLES, CHECK_EXAMPLES, DEMO_EXAMPLES, EXPLAIN_EXAMPLES, IMPORT_EXAMPLES, INIT_EXAMPLES, LAB_EXAMPLES,
     NOTE_EXAMPLES, RELOAD_EXAMPLES, SCHEMA_EXAMPLES, SERVE_EXAMPLES, SHOW_EXAMPLES, TOP_EXAMPLES,
 };
+use crate::completions::{COMPLETIONS_EXAMPLES, CompletionsFlags};
 use crate::config::presets;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::explain_command::ExplainUrlFlags;
@@ -114,6 +115,9 @@ pub enum Command {
         #[command(subcommand)]
         command: VclCommand,
     },
+    /// Print what has bash, zsh or fish complete commands, flags, files and queries
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsFlags),
 }
 
 /// Flags win over the config file.
@@ -163,7 +167,7 @@ pub struct ServeFlags {
     pub admin: Option<AdminAddress>,
 
     /// Write an access log to a file, or to standard output [default: off]
-    #[arg(long, value_name = "PATH|-")]
+    #[arg(long, value_name = "PATH|-", value_hint = ValueHint::AnyPath)]
     pub log: Option<String>,
 
     /// The access log's format [default: combined]
@@ -415,6 +419,26 @@ mod tests {
         Flags::command().debug_assert();
     }
 
+    /// Shells complete them.
+    #[test]
+    fn what_is_called_a_file_is_one() {
+        fn see(command: &clap::Command, wrong: &mut Vec<String>) {
+            for arg in command.get_arguments() {
+                let names = arg.get_value_names().unwrap_or_default();
+                let is_file =
+                    |name: &str| ["FILE", "DIR", "PATH", "PATH|-", "TRACE"].contains(&name) || name.contains(".");
+                if (arg.get_value_hint() == ValueHint::AnyPath) != names.iter().any(|name| is_file(name)) {
+                    wrong.push(format!("{} {arg}", command.get_name()));
+                }
+            }
+            command.get_subcommands().for_each(|command| see(command, wrong));
+        }
+        let (mut command, mut wrong) = (Flags::command(), Vec::new());
+        command.build();
+        see(&command, &mut wrong);
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
     fn check(args: &[&str], expect: Result<(), &str>) {
         let args = ["larder"].iter().chain(args);
         match (Flags::try_parse_from(args), expect) {
@@ -569,6 +593,8 @@ mod tests {
         check(&["warm"], Err("required"));
         check(&["warm", "--urls", "f", "--sitemap", "http://a/s.xml"], Err("cannot be used with"));
         check(&["tags", "--prefix", "a", "--limit", "1001"], Err("not in 1..=1000"));
+        check(&["completions", "bash"], Ok(()));
+        check(&["completions", "csh"], Err("possible values: bash, zsh, fish"));
         check(&["sevre"], Err("serve"));
     }
 

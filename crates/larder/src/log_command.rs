@@ -10,6 +10,7 @@ mod event_text;
 mod log_flags;
 pub mod recorded_event;
 pub mod shown_safely;
+pub mod typed_fields;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ mod bounded_file;
 mod check;
 mod check_vcl;
 mod command_examples;
+mod completions;
 mod config;
 mod config_command;
 mod core_dumps;
@@ -69,7 +70,7 @@ mod vcl_world;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 /// Misses and passes allocate a dozen times a request; glibc's allocator took a fifth of their time.
 #[cfg(not(feature = "system-allocator"))]
@@ -111,5 +112,6 @@ fn main() -> ExitCode {
         flags::Command::Warm(flags) => purge_command::warm(&flags),
         flags::Command::Tags(flags) => purge_command::tags(&flags),
         flags::Command::Ban(flags) => vcl_command::ban(&flags),
+        flags::Command::Completions(flags) => completions::completions(&flags, flags::Flags::command()),
     }
 }

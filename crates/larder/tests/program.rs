@@ -44,6 +44,8 @@ mod bundle_site;
 mod caddy_cases;
 #[path = "program/coded_answers.rs"]
 mod coded_answers;
+#[path = "program/completed_in_shells.rs"]
+mod completed_in_shells;
 #[path = "program/config_schema.rs"]
 mod config_schema;
 #[path = "program/configured_larder.rs"]

@@ -12,10 +12,12 @@ pub(crate) mod event_query;
 pub(crate) mod event_readers;
 pub(crate) mod exchange_event;
 pub(crate) mod origin_try;
+mod query_completion;
 mod query_text;
 
 pub use event_fields::{EVENT_FIELDS, EventField, FieldKind, FieldValue};
 pub use event_json::EVENT_VERSION;
 pub use event_query::EventQuery;
 pub use event_readers::{EventPiece, EventReader, TooManyReaders};
+pub use query_completion::QueryContinuation;
 pub use query_text::QueryError;

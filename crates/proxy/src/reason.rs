@@ -173,7 +173,7 @@ impl Reason {
     }
 
     /// Does Cache-Status say it by `fwd=…`, and not by a detail?
-    const fn is_forward_word(self) -> bool {
+    pub(crate) const fn is_forward_word(self) -> bool {
         matches!(
             self,
             Reason::NothingStored

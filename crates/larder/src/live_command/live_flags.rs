@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::admin_client::AdminFlags;
+use crate::log_command::typed_fields;
 use crate::quantities::parse_duration;
 
 #[derive(Clone, Debug, Args)]
@@ -28,7 +29,7 @@ pub struct StatFlags {
 #[derive(Clone, Debug, Args)]
 pub struct TopFlags {
     /// By which field; `larder log --fields` lists them
-    #[arg(long, value_name = "FIELD", default_value = "url")]
+    #[arg(long, value_name = "FIELD", default_value = "url", add = typed_fields::field())]
     pub by: String,
 
     /// What comes first
@@ -36,7 +37,7 @@ pub struct TopFlags {
     pub order: TopOrder,
 
     /// Only exchanges that meet this, as in `larder log`
-    #[arg(short, long, value_name = "QUERY", default_value = "", hide_default_value = true)]
+    #[arg(short, long, value_name = "QUERY", default_value = "", hide_default_value = true, add = typed_fields::query())]
     pub query: String,
 
     /// At most so many exchanges a second are looked at: of more, an even share

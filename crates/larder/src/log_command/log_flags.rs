@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 
 use crate::admin_client::AdminFlags;
 use crate::limits::{ADMIN_EVENTS_PER_SECOND, ADMIN_EVENTS_PER_SECOND_MAX};
+use crate::log_command::typed_fields;
 use crate::quantities::{parse_duration, parse_size};
 
 #[derive(Clone, Debug, Args)]
 pub struct LogFlags {
     /// Only exchanges that meet this: FIELD OPERATOR VALUE, joined by and, or, not and ( )
-    #[arg(short, long, value_name = "QUERY", default_value = "", hide_default_value = true)]
+    #[arg(short, long, value_name = "QUERY", default_value = "", hide_default_value = true, add = typed_fields::query())]
     pub query: String,
 
     /// How each is shown
@@ -20,7 +21,7 @@ pub struct LogFlags {
     pub format: LogForm,
 
     /// Show for each value of this field how many there were, how large and how slow, when all are read
-    #[arg(long, value_name = "FIELD", conflicts_with = "record")]
+    #[arg(long, value_name = "FIELD", conflicts_with = "record", add = typed_fields::field())]
     pub group_by: Option<String>,
 
     /// End after so many exchanges

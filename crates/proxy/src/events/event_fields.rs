@@ -10,6 +10,7 @@ use crate::access_log::CacheVerdict;
 use crate::events::exchange_event::ExchangeEvent;
 use crate::events::origin_try::{OriginTry, TryOutcome};
 use crate::limits::LOG_TARGET_BYTES_MAX;
+use crate::reason::Reason;
 
 /// What a field holds, and so what it can be compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,6 +310,18 @@ impl EventField {
             "tls" => vec!["TLSv1.2", "TLSv1.3"],
             _ => return None,
         })
+    }
+
+    /// What it is known to hold, each with a sentence or none: all its words, or those that it holds beside others.
+    pub fn known_words(&self) -> Vec<(&'static str, &'static str)> {
+        match self.name {
+            // Refusals and failures have words of their own.
+            "why" => {
+                let reasons = Reason::ALL.iter().filter(|reason| !reason.is_forward_word());
+                reasons.map(|reason| (reason.token(), reason.means())).collect()
+            }
+            _ => self.words().unwrap_or_default().into_iter().map(|word| (word, "")).collect(),
+        }
     }
 
     /// The numbers that it can hold, where not any is one.

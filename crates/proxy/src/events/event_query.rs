@@ -9,6 +9,7 @@ use vcl::Pattern;
 
 use crate::events::event_fields::{EventField, FieldValue};
 use crate::events::exchange_event::ExchangeEvent;
+use crate::events::query_completion::{self, QueryContinuation};
 use crate::events::query_text::{self, QueryError};
 use crate::network::Network;
 
@@ -54,6 +55,11 @@ impl EventQuery {
     /// Reads a query; nothing but blanks means every event.
     pub fn parse(text: &str) -> Result<EventQuery, QueryError> {
         Ok(EventQuery { root: query_text::parse(text)? })
+    }
+
+    /// How what was typed of one may go on.
+    pub fn continuations(typed: &str) -> Vec<QueryContinuation> {
+        query_completion::continuations(typed)
     }
 
     /// Is it met by an event that was just told?

@@ -36,7 +36,7 @@ impl std::fmt::Display for QueryError {
 impl std::error::Error for QueryError {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+pub(super) enum Operator {
     Equal,
     Unequal,
     Order(&'static [Ordering]),
@@ -44,7 +44,14 @@ enum Operator {
     Differs,
 }
 
-const OPERATORS: [(&str, Operator); 9] = [
+impl Operator {
+    /// Can a field of this kind be compared so?
+    pub(super) fn fits(self, kind: FieldKind) -> bool {
+        !matches!((self, kind), (Operator::Order(_), FieldKind::Address))
+    }
+}
+
+pub(super) const OPERATORS: [(&str, Operator); 9] = [
     ("==", Operator::Equal),
     ("!=", Operator::Unequal),
     ("!~", Operator::Differs),
@@ -57,7 +64,7 @@ const OPERATORS: [(&str, Operator); 9] = [
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+pub(super) enum Token {
     /// `quoted`: it stood within quotes, and is no keyword.
     Word {
         text: String,
@@ -93,7 +100,7 @@ fn read(text: &str) -> Result<Option<QueryCondition>, QueryError> {
     }
 }
 
-fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -246,12 +253,10 @@ impl QueryReader {
                 check_value(field, &text, &wanted).map_err(fails)?;
                 Asks::Equals(wanted)
             }
-            Operator::Order(orders) => match wanted()? {
-                Comparand::Network(_) => {
-                    return Err(fails(format!("{name} is an address, which has no order: write == or !=")));
-                }
-                wanted => Asks::Orders(orders, wanted),
-            },
+            Operator::Order(_) if !operator.fits(field.kind) => {
+                return Err(fails(format!("{name} is an address, which has no order: write == or !=")));
+            }
+            Operator::Order(orders) => Asks::Orders(orders, wanted()?),
             Operator::Matches | Operator::Differs => Asks::Matches(pattern()?),
         };
         let test = QueryCondition::Test(FieldTest { field, asks });
