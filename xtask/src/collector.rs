@@ -1,14 +1,15 @@
-//! The OpenTelemetry Collector, the real one, gets spans of larder's: does it understand each of them as what it is? It writes down what it has
-//! understood, and that is held against what was asked.
+//! The OpenTelemetry Collector, the real one, gets spans and log records of larder's: does it understand each of them as what it is? It writes
+//! down what it has understood, and that is held against what was asked.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use crate::go_peer::{self, Started, start};
 use crate::original_scenario::Answer;
 use crate::ports;
 use crate::process_signal;
@@ -17,16 +18,17 @@ use crate::scenario_origin::RecordingOrigin;
 
 /// Its sources, with what they are made of pinned.
 const SOURCES: &str = "spec/collector";
-const PROGRAM: &str = "target/tools/collector";
 const PATIENCE_S: f64 = 30.0;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Stands behind all that came at once.
+const END: &str = "otelcol.signal";
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 
 pub fn task(project: &Project) -> Result<(), String> {
     project.build_larder()?;
-    let program = build(project)?;
+    let program = go_peer::build(project, "collector", SOURCES, &["."])?;
     let folder = project.scratch("collector")?;
     let page = Answer { headers: vec!["Cache-Control: max-age=600".to_owned()], ..Answer::default() };
     let origin = RecordingOrigin::start(vec![page])?;
@@ -42,49 +44,19 @@ pub fn task(project: &Project) -> Result<(), String> {
     // What waits is sent at the end.
     process_signal::send("TERM", &served.0.id().to_string());
     served.0.wait().map_err(|error| format!("larder: {error}"))?;
-    let spans = understood(&folder.join("collector.log"), 5)?;
-    let faults = faults(&spans);
-    println!("{} spans understood by the OpenTelemetry Collector", spans.len());
+    let spans = understood(&folder.join("collector.log"), "Span #", 5)?;
+    let records = understood(&folder.join("collector.log"), "LogRecord #", 3)?;
+    let faults = [faults_of_spans(&spans), faults_of_records(&records, &spans)].concat();
+    println!("{} spans and {} log records understood by the OpenTelemetry Collector", spans.len(), records.len());
     faults.iter().for_each(|fault| println!("{fault}"));
     if faults.is_empty() { Ok(()) } else { Err(format!("{} faults", faults.len())) }
-}
-
-/// With Go, from the registry of its modules.
-fn build(project: &Project) -> Result<PathBuf, String> {
-    let program = project.root.join(PROGRAM);
-    let built = Command::new("go")
-        .args(["build", "-o"])
-        .arg(&program)
-        .arg(".")
-        .current_dir(project.root.join(SOURCES))
-        .status()
-        .map_err(|error| format!("go, which the collector is built with: {error}"))?;
-    if built.success() { Ok(program) } else { Err("the collector cannot be built".to_owned()) }
-}
-
-/// Ends with whoever started it.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(command: &mut Command, log: &Path, port: u16) -> Result<Started, String> {
-    let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn();
-    let mut started = Started(child.map_err(|error| format!("{}: {error}", log.display()))?);
-    ports::wait(port, PATIENCE_S, || matches!(started.0.try_wait(), Ok(None)))
-        .map_err(|why| format!("{why}: {}", log.display()))?;
-    Ok(started)
 }
 
 fn start_collector(program: &Path, folder: &Path, port: u16) -> Result<Started, String> {
     let config = format!(
         "yaml:{{receivers: {{otlp: {{protocols: {{http: {{endpoint: 127.0.0.1:{port}}}}}}}}}, exporters: {{debug: {{verbosity: detailed}}}}, \
-         service: {{telemetry: {{metrics: {{level: none}}}}, pipelines: {{traces: {{receivers: [otlp], exporters: [debug]}}}}}}}}"
+         service: {{telemetry: {{metrics: {{level: none}}}}, pipelines: \
+         {{traces: {{receivers: [otlp], exporters: [debug]}}, logs: {{receivers: [otlp], exporters: [debug]}}}}}}}}"
     );
     start(Command::new(program).args(["--config", &config]), &folder.join("collector.log"), port)
 }
@@ -95,7 +67,7 @@ fn start_larder(project: &Project, folder: &Path, [port, origin, collector]: [u1
         "[[listen]]\naddress = \"127.0.0.1:{port}\"\n[origin.app]\nurls = [\"http://127.0.0.1:{origin}\"]\n\
          [origin.down]\nurls = [\"http://127.0.0.1:{nowhere}\"]\n[[route]]\norigin = \"app\"\n\
          [[route]]\npath = \"/down\"\norigin = \"down\"\n[admin]\naddress = \"off\"\n\
-         [traces]\nendpoint = \"http://127.0.0.1:{collector}\"\nsample = 1.0\n"
+         [traces]\nendpoint = \"http://127.0.0.1:{collector}\"\nsample = 1.0\nlogs = true\n"
     );
     let config = folder.join("larder.toml");
     fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
@@ -112,18 +84,18 @@ fn ask(port: u16, path: &str, lines: &str) -> Result<(), String> {
     asked().map(drop).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Each span as a text of `NAME: VALUE` lines, once there are so many.
-fn understood(log: &Path, count: usize) -> Result<Vec<String>, String> {
+/// Each span or log record as a text of `NAME: VALUE` lines, once there are so many. `begins`: what stands in front of each.
+fn understood(log: &Path, begins: &str, count: usize) -> Result<Vec<String>, String> {
     let begun = Stopwatch::start();
     loop {
         let text = fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let spans: Vec<String> = text.split("Span #").skip(1).map(str::to_owned).collect();
+        let found: Vec<&str> = text.split(begins).skip(1).collect();
         // The last one is whole when what stands behind it is there.
-        if spans.len() >= count && spans.last().is_some_and(|span| span.contains("otelcol.signal")) {
-            return Ok(spans);
+        if found.len() >= count && found.last().is_some_and(|one| one.contains(END)) {
+            return Ok(found.iter().map(|one| one.split(END).next().unwrap_or_default().to_owned()).collect());
         }
         if begun.seconds() > PATIENCE_S {
-            return Err(format!("{} spans have come and not {count}: {}", spans.len(), log.display()));
+            return Err(format!("{} of `{begins}` have come and not {count}: {}", found.len(), log.display()));
         }
         thread::sleep(LOOK_EVERY);
     }
@@ -136,16 +108,40 @@ fn said<'a>(span: &'a str, name: &str) -> &'a str {
     span.lines().find_map(value).map_or("", str::trim)
 }
 
-fn faults(spans: &[String]) -> Vec<String> {
+/// What of these pairs is not said.
+fn unsaid(of: &str, one: Option<&String>, pairs: &[(&str, &str)]) -> Vec<String> {
     let mut faults = Vec::new();
-    let mut expect = |of: &str, span: Option<&String>, pairs: &[(&str, &str)]| {
-        for (name, value) in pairs {
-            let found = span.map_or("no such span", |span| said(span, name));
-            if found != *value {
-                faults.push(format!("{of}: {name} is {found:?} and not {value:?}"));
-            }
+    for (name, value) in pairs {
+        let found = one.map_or("nothing of it", |one| said(one, name));
+        if found != *value {
+            faults.push(format!("{of}: {name} is {found:?} and not {value:?}"));
         }
+    }
+    faults
+}
+
+/// Each stands in the span of its exchange.
+fn faults_of_records(records: &[String], spans: &[String]) -> Vec<String> {
+    let of_class = |all: &'_ [String], class: &str| {
+        all.iter().find(|one| said(one, "larder.class") == class && !said(one, "Kind").contains("Client")).cloned()
     };
+    let mut faults = Vec::new();
+    for (class, pairs) in [
+        ("Str(miss)", [("SeverityNumber", "Info(9)"), ("Body", "Str(GET a.test/page?sig=REDACTED 200 miss)")]),
+        ("Str(hit)", [("SeverityText", "INFO"), ("Body", "Str(GET a.test/page?sig=REDACTED 200 hit)")]),
+        ("Str(error)", [("SeverityNumber", "Error(17)"), ("Body", "Str(GET a.test/down 502 error origin-connect)")]),
+    ] {
+        let (record, span) = (of_class(records, class), of_class(spans, class).unwrap_or_default());
+        faults.extend(unsaid(&format!("the log record of {class}"), record.as_ref(), &pairs));
+        let ids = [("Trace ID", said(&span, "Trace ID")), ("Span ID", said(&span, "ID"))];
+        faults.extend(unsaid(&format!("the log record of {class}"), record.as_ref(), &ids));
+    }
+    faults
+}
+
+fn faults_of_spans(spans: &[String]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut expect = |of: &str, span: Option<&String>, pairs: &[(&str, &str)]| faults.extend(unsaid(of, span, pairs));
     let of = |kind: &str, class: &str| {
         spans
             .iter()

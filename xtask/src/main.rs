@@ -28,6 +28,7 @@ mod flood_client;
 mod floods;
 mod fuzzing;
 mod glossary;
+mod go_peer;
 mod h2_shim;
 mod h2spec;
 mod homonyms;
@@ -96,7 +97,8 @@ usage: cargo xtask TASK
   conformance --list       like the first, and prints the rows that docs/conformance.md should hold
   floods [--seconds N]     larder, HAProxy and nginx flooded over HTTP/2 in seven ways: what is resident, what does a good client wait for?
   h2spec                   the public conformance test of HTTP/2 against larder, over TLS and in the clear
-  collector                spans of larder to the OpenTelemetry Collector, which is built with Go 1.26 or newer: are they understood?
+  collector                spans and log records of larder to the OpenTelemetry Collector, which is built with Go 1.26 or newer: are
+                           they understood?
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
   originals DIR [NAME…]    only the second half of that, all scenarios or these

@@ -156,13 +156,13 @@ impl Running {
             self.acme = Some(started.map_err(|e| format!("cannot start the thread that orders certificates: {e}"))?);
         }
         if self.traces.is_none() && plan.trace_collector.is_some() {
-            let started = TraceExporter::start(self.proxy.span_queue());
+            let started = TraceExporter::start(self.proxy.export_queue());
             self.traces = Some(started.map_err(|e| format!("cannot start the thread that exports traces: {e}"))?);
         }
         Ok(())
     }
 
-    /// Has spans sent to where the plan wants them.
+    /// Has spans and log records sent to where the plan wants them.
     fn export_traces(&self) {
         if let Some(traces) = &self.traces {
             traces.take_over(self.plan.trace_collector.clone());

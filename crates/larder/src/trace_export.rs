@@ -1,4 +1,4 @@
-//! The thread that sends spans to a collector: OTLP over HTTP, as JSON.
+//! The thread that sends spans and log records to a collector: OTLP over HTTP, as JSON.
 //!
 //! What the cores put into their queues is taken as soon as something is there. A collector that is down or slow is asked again a few times;
 //! meanwhile the queues fill, and what has no room is the cores' to count as lost. Nobody who is served waits for any of it.
@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use proxy::{Moment, SpanBatch, SpanQueue};
+use proxy::{ExportBatch, ExportQueue, ExportSignal, Moment};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -34,14 +34,14 @@ pub struct TraceExporter {
 }
 
 impl TraceExporter {
-    pub fn start(queue: Arc<SpanQueue>) -> io::Result<TraceExporter> {
+    pub fn start(queue: Arc<ExportQueue>) -> io::Result<TraceExporter> {
         let (collectors, told) = watch::channel(None);
         let (ends, ending) = watch::channel(false);
         let (tell_ended, ended) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new().name("larder-traces".to_owned()).spawn(move || {
             let client = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
-            let export = Export { queue, client, collectors: told, ending, said: None };
+            let export = Export { queue, client, collectors: told, ending, said: Default::default() };
             runtime.block_on(export.run());
             // Nobody listens any more where it took too long.
             let _ = tell_ended.send(());
@@ -49,7 +49,7 @@ impl TraceExporter {
         Ok(TraceExporter { collectors, ends, ended, _thread: thread })
     }
 
-    /// From here on spans go there.
+    /// From here on they go there.
     pub fn take_over(&self, collector: Option<TraceCollector>) {
         self.collectors.send_replace(collector);
     }
@@ -63,12 +63,12 @@ impl TraceExporter {
 }
 
 struct Export {
-    queue: Arc<SpanQueue>,
+    queue: Arc<ExportQueue>,
     client: Client<HttpConnector, Full<Bytes>>,
     collectors: watch::Receiver<Option<TraceCollector>>,
     ending: watch::Receiver<bool>,
-    /// When it was last said that it fails.
-    said: Option<Moment>,
+    /// When it was last said that it fails, by signal.
+    said: [Option<Moment>; ExportSignal::ALL.len()],
 }
 
 /// Why a batch did not arrive.
@@ -95,7 +95,7 @@ impl Export {
     }
 
     /// One batch, to whichever collector there is by then.
-    async fn export(&mut self, batch: SpanBatch) {
+    async fn export(&mut self, batch: ExportBatch) {
         let mut wait = Duration::from_secs(1);
         for tries_left in (0..COLLECTOR_TRIES_MAX).rev() {
             let collector = self.collectors.borrow().clone();
@@ -103,7 +103,7 @@ impl Export {
             let sent = tokio::time::timeout(COLLECTOR_TIMEOUT, self.send(&collector, &batch)).await;
             let unsent = match sent {
                 Ok(Ok(refused)) => {
-                    self.note_well(&collector);
+                    self.note_well(&collector, batch.signal);
                     return self.queue.note_sent(&batch, refused);
                 }
                 Ok(Err(unsent)) => unsent,
@@ -112,7 +112,7 @@ impl Export {
                     again: Some(Duration::ZERO),
                 },
             };
-            self.complain(&collector, &unsent.why);
+            self.complain(&collector, batch.signal, &unsent.why);
             let Some(said) = unsent.again.filter(|_| tries_left > 0 && !*self.ending.borrow()) else { break };
             let pause = tokio::time::sleep(said.max(wait).min(COLLECTOR_WAIT_MAX));
             tokio::select! {
@@ -125,9 +125,10 @@ impl Export {
     }
 
     /// How many of them the collector refused.
-    async fn send(&self, collector: &TraceCollector, batch: &SpanBatch) -> Result<u64, Unsent> {
-        let body = Full::new(Bytes::from(message(&collector.service_name, &batch.spans)));
-        let mut request = Request::post(&collector.url).body(body).map_err(|error| Unsent::for_good(&error))?;
+    async fn send(&self, collector: &TraceCollector, batch: &ExportBatch) -> Result<u64, Unsent> {
+        let body = Full::new(Bytes::from(message(&collector.service_name, batch)));
+        let mut request =
+            Request::post(collector.url(batch.signal)).body(body).map_err(|error| Unsent::for_good(&error))?;
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("larder/", env!("CARGO_PKG_VERSION"))));
@@ -136,7 +137,7 @@ impl Export {
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, COLLECTOR_ANSWER_BYTES_MAX).collect().await;
         if head.status.is_success() {
-            return Ok(body.map_or(0, |body| refused(&body.to_bytes())));
+            return Ok(body.map_or(0, |body| refused(&body.to_bytes(), batch.signal)));
         }
         let may_be_sent_again = matches!(head.status.as_u16(), 429 | 502 | 503 | 504);
         Err(Unsent {
@@ -146,20 +147,22 @@ impl Export {
     }
 
     /// Once, and again after a day.
-    fn complain(&mut self, collector: &TraceCollector, why: &str) {
+    fn complain(&mut self, collector: &TraceCollector, signal: ExportSignal, why: &str) {
         let now = Moment::now();
-        if self.said.is_none_or(|said| said.micros_until(now) / 1_000_000 >= SAID_AGAIN_S) {
+        let said_at = &mut self.said[signal as usize];
+        if said_at.is_none_or(|said| said.micros_until(now) / 1_000_000 >= SAID_AGAIN_S) {
             say!(
-                "warning: the collector of traces {} ([traces] endpoint) fails: {why}; what has no room until it does not is lost",
-                collector.url
+                "warning: the collector of {} {} ([traces] endpoint) fails: {why}; what has no room until it does not is lost",
+                form(signal).called,
+                collector.url(signal)
             );
-            self.said = Some(now);
+            *said_at = Some(now);
         }
     }
 
-    fn note_well(&mut self, collector: &TraceCollector) {
-        if self.said.take().is_some() {
-            say!("the collector of traces {} takes spans again", collector.url);
+    fn note_well(&mut self, collector: &TraceCollector, signal: ExportSignal) {
+        if self.said[signal as usize].take().is_some() {
+            say!("the collector of {} {} takes them again", form(signal).called, collector.url(signal));
         }
     }
 }
@@ -180,20 +183,49 @@ fn whole(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Of whom the spans are, around them.
-fn message(service_name: &str, spans: &[u8]) -> Vec<u8> {
+/// How OTLP calls what is told by a signal, and what stands around it.
+struct SignalForm {
+    called: &'static str,
+    resources: &'static str,
+    scopes: &'static str,
+    records: &'static str,
+    rejected: &'static str,
+}
+
+const fn form(signal: ExportSignal) -> SignalForm {
+    match signal {
+        ExportSignal::Spans => SignalForm {
+            called: "traces",
+            resources: "resourceSpans",
+            scopes: "scopeSpans",
+            records: "spans",
+            rejected: "rejectedSpans",
+        },
+        ExportSignal::Logs => SignalForm {
+            called: "logs",
+            resources: "resourceLogs",
+            scopes: "scopeLogs",
+            records: "logRecords",
+            rejected: "rejectedLogRecords",
+        },
+    }
+}
+
+/// Of whom the records are, around them.
+fn message(service_name: &str, batch: &ExportBatch) -> Vec<u8> {
+    let SignalForm { resources, scopes, records, .. } = form(batch.signal);
     let attribute = |key: &str, value: &str| json!({ "key": key, "value": { "stringValue": value } });
     let resource = json!({ "attributes": [attribute("service.name", service_name), attribute("service.version", env!("CARGO_PKG_VERSION"))] });
     let scope = json!({ "name": "larder", "version": env!("CARGO_PKG_VERSION") });
     let before =
-        format!("{{\"resourceSpans\":[{{\"resource\":{resource},\"scopeSpans\":[{{\"scope\":{scope},\"spans\":[");
-    [before.as_bytes(), spans, b"]}]}]}"].concat()
+        format!("{{\"{resources}\":[{{\"resource\":{resource},\"{scopes}\":[{{\"scope\":{scope},\"{records}\":[");
+    [before.as_bytes(), &batch.records, b"]}]}]}"].concat()
 }
 
-/// What an answer says of spans that were not taken.
-fn refused(answer: &[u8]) -> u64 {
+/// What an answer says of records that were not taken.
+fn refused(answer: &[u8], signal: ExportSignal) -> u64 {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
-    let said = &answer["partialSuccess"]["rejectedSpans"];
+    let said = &answer["partialSuccess"][form(signal).rejected];
     said.as_u64().or_else(|| said.as_str()?.parse().ok()).unwrap_or(0)
 }
 
@@ -208,12 +240,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_stand_within_who_has_made_them() {
-        let text = message("a \"shop\"", b"{\"name\":\"x\"},{\"name\":\"y\"}");
-        let value: Value = serde_json::from_slice(&text).unwrap();
-        let of_resource = &value["resourceSpans"][0];
-        assert_eq!(of_resource["resource"]["attributes"][0]["value"]["stringValue"], "a \"shop\"");
-        assert_eq!(of_resource["scopeSpans"][0]["spans"][1]["name"], "y");
+    fn records_stand_within_who_has_made_them() {
+        for (signal, [resources, scopes, names]) in [
+            (ExportSignal::Spans, ["resourceSpans", "scopeSpans", "spans"]),
+            (ExportSignal::Logs, ["resourceLogs", "scopeLogs", "logRecords"]),
+        ] {
+            let records = b"{\"name\":\"x\"},{\"name\":\"y\"}".to_vec();
+            let text = message("a \"shop\"", &ExportBatch { signal, records, count: 2 });
+            let value: Value = serde_json::from_slice(&text).unwrap();
+            let of_resource = &value[resources][0];
+            assert_eq!(of_resource["resource"]["attributes"][0]["value"]["stringValue"], "a \"shop\"");
+            assert_eq!(of_resource[scopes][0][names][1]["name"], "y");
+        }
     }
 
     #[test]
@@ -226,7 +264,9 @@ mod tests {
             ("{\"partialSuccess\":{\"rejectedSpans\":7,\"errorMessage\":\"full\"}}", 7),
             ("{\"partialSuccess\":{\"rejectedSpans\":-7}}", 0),
         ] {
-            assert_eq!(refused(answer.as_bytes()), expect, "{answer}");
+            assert_eq!(refused(answer.as_bytes(), ExportSignal::Spans), expect, "{answer}");
+            let of_logs = answer.replace("rejectedSpans", "rejectedLogRecords");
+            assert_eq!(refused(of_logs.as_bytes(), ExportSignal::Logs), expect, "{answer}");
         }
     }
 }

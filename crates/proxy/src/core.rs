@@ -46,8 +46,8 @@ use crate::settings::ListenerSettings;
 use crate::site::Site;
 use crate::slots::Slots;
 use crate::stored_blocks::StoredBlocks;
-use crate::traces::span_outbox::SpanOutbox;
-use crate::traces::span_queue::SpanQueue;
+use crate::traces::export_outbox::ExportOutbox;
+use crate::traces::export_queue::{ExportQueue, ExportSignal};
 use crate::traces::trace_ids::TraceDice;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     pub(crate) loads: Vec<AtomicUsize>,
     pub(crate) log: Option<Arc<dyn LogSink>>,
     pub(crate) event_readers: Arc<EventReaders>,
-    pub(crate) span_queue: Arc<SpanQueue>,
+    pub(crate) export_queue: Arc<ExportQueue>,
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
     pub(crate) client_permits: Arc<ClientPermits>,
@@ -173,7 +173,7 @@ pub(crate) struct Core {
     pub(crate) syslogged: Cell<SyslogAllowance>,
     log: RefCell<LogBuffer>,
     events: RefCell<EventOutbox>,
-    trace_spans: RefCell<SpanOutbox>,
+    exports: RefCell<ExportOutbox>,
     /// Somebody wants records of what happens.
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     /// Somebody looks at everything that programs do: a dry run.
@@ -221,7 +221,7 @@ impl Core {
             syslogged: Cell::default(),
             log: RefCell::new(LogBuffer::default()),
             events: RefCell::default(),
-            trace_spans: RefCell::default(),
+            exports: RefCell::default(),
             records: shared.records.clone(),
             watch: None,
             only_looks: false,
@@ -271,9 +271,10 @@ impl Core {
         }
     }
 
-    /// Spans that `write` makes of one; it returns how many.
-    pub(crate) fn tell_spans(&self, write: impl FnOnce(&mut Vec<u8>) -> u64) {
-        self.trace_spans.borrow_mut().append((&self.shared.span_queue, self.index), &self.counters, write);
+    /// Spans or log records that `write` makes of one, for who exports them; it returns how many.
+    pub(crate) fn export(&self, signal: ExportSignal, write: impl FnOnce(&mut Vec<u8>) -> u64) {
+        let queue = (&*self.shared.export_queue, self.index);
+        self.exports.borrow_mut().append(queue, &self.counters, signal, write);
     }
 
     /// Notes the user who has sent the request that is being opened.
@@ -288,10 +289,10 @@ impl Core {
         self.user.borrow()
     }
 
-    /// Hands over what has gathered of the access log, for those who read along, and of spans.
+    /// Hands over what has gathered of the access log, for those who read along, and of what is exported.
     pub(crate) fn flush_log(&self) {
         self.events.borrow_mut().flush(&self.shared.event_readers, &self.counters);
-        self.trace_spans.borrow_mut().flush((&self.shared.span_queue, self.index), &self.counters);
+        self.exports.borrow_mut().flush((&self.shared.export_queue, self.index), &self.counters);
         self.log.borrow_mut().flush(self.shared.log.as_deref(), &self.counters);
     }
 

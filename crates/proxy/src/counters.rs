@@ -205,6 +205,12 @@ counters! {
     spans_failed: Total, "Spans of traces that the collector refused, or that were in a request that was given up";
     span_batches_sent: Total, "Requests with spans that the collector has taken";
     span_batches_failed: Total, "Requests with spans that were given up: it was not reached, failed or refused them";
+    log_records_made: Total, "Log records for a collector that were put into the queue of their core ([traces] logs)";
+    log_records_lost: Total, "Log records for a collector that were lost because the queue of their core was full";
+    log_records_sent: Total, "Log records that the collector has taken";
+    log_records_failed: Total, "Log records that the collector refused, or that were in a request that was given up";
+    log_batches_sent: Total, "Requests with log records that the collector has taken";
+    log_batches_failed: Total, "Requests with log records that were given up: it was not reached, failed or refused them";
 }
 
 impl CoreCounters {

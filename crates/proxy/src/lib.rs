@@ -248,7 +248,7 @@ pub use records::{RecordKind, RecordSide, RecordSink, each_record, record_of_pro
 pub use server_names::{server_hostname, server_identity, set_server_identity};
 pub use service::{MEMORY_BYTES_MIN, Proxy, Start, StartError};
 pub use static_files::file_types;
-pub use traces::span_queue::{SpanBatch, SpanQueue};
+pub use traces::export_queue::{ExportBatch, ExportQueue, ExportSignal};
 pub use vcl_service::{BackendStatus, BanStatus, VclStatus};
 pub use vcl_shelf::VclError;
 pub use vcl_site::VclProgram;

@@ -44,7 +44,7 @@ use crate::route_rules::rate_table::RateTable;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
 use crate::stderr_line::complain;
-use crate::traces::span_queue::SpanQueue;
+use crate::traces::export_queue::ExportQueue;
 use crate::transaction::transaction_states::TRANSACTION_EDGES;
 use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
@@ -230,8 +230,8 @@ impl Proxy {
     }
 
     /// Where spans of traces wait for who exports them.
-    pub fn span_queue(&self) -> Arc<SpanQueue> {
-        Arc::clone(&self.shared.span_queue)
+    pub fn export_queue(&self) -> Arc<ExportQueue> {
+        Arc::clone(&self.shared.export_queue)
     }
 
     /// What certificate authorities are answered over HTTP.
@@ -415,7 +415,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
         log,
         event_readers,
-        span_queue: Arc::new(SpanQueue::new(workers)),
+        export_queue: Arc::new(ExportQueue::new(workers)),
         records,
         draining: AtomicBool::new(false),
         client_permits: Arc::default(),

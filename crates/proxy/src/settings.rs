@@ -51,7 +51,7 @@ pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::word_sources::{WordSource, WordSources};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
 pub use crate::static_files::kept_back::KeptBack;
-pub use crate::traces::trace_settings::TraceSettings;
+pub use crate::traces::trace_settings::{ExportedLogs, TraceSettings};
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
 pub use rules::credentials::names as credential_names;
 pub use rules::{ContentCoding, Grant, GrantedLifetime};

@@ -15,6 +15,7 @@ use crate::limits::FILE_THREADS_MAX;
 use crate::listener;
 use crate::mailbox::Message;
 use crate::slots::CloseReason;
+use crate::traces::export_queue::ExportSignal;
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -143,13 +144,19 @@ async fn tick(core: Rc<Core>) {
     }
 }
 
-/// What became of spans is known to who exports them, and shown with what cores count.
+/// What became of spans and log records is known to who exports them, and shown with what cores count.
 fn note_exports(core: &Core) {
-    let (counters, exported) = (&core.counters, core.shared.span_queue.counts());
-    counters.spans_sent.set(exported.spans_sent);
-    counters.spans_failed.set(exported.spans_failed);
-    counters.span_batches_sent.set(exported.batches_sent);
-    counters.span_batches_failed.set(exported.batches_failed);
+    let counters = &core.counters;
+    let spans = core.shared.export_queue.counts(ExportSignal::Spans);
+    counters.spans_sent.set(spans.records_sent);
+    counters.spans_failed.set(spans.records_failed);
+    counters.span_batches_sent.set(spans.batches_sent);
+    counters.span_batches_failed.set(spans.batches_failed);
+    let logs = core.shared.export_queue.counts(ExportSignal::Logs);
+    counters.log_records_sent.set(logs.records_sent);
+    counters.log_records_failed.set(logs.records_failed);
+    counters.log_batches_sent.set(logs.batches_sent);
+    counters.log_batches_failed.set(logs.batches_failed);
 }
 
 /// Those of the configuration, and the backends of every loaded program.

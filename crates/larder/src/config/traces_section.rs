@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Uri};
-use proxy::settings::TraceSettings;
+use proxy::settings::{ExportedLogs, TraceSettings};
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, duration, parsed, switch, text, wrong_type};
+use super::section::{Node, Section, as_switch, choice, duration, parsed, switch, text, wrong_type};
 use crate::plan::Plan;
 use crate::trace_collector::TraceCollector;
 
 /// Behind the address of a collector (OTLP 1, "OTLP/HTTP Request").
 const TRACES_PATH: &str = "/v1/traces";
+const LOGS_PATH: &str = "/v1/logs";
 const ENDPOINT_FORM: &str = "http://HOST:PORT; a collector beside larder speaks TLS with who is further away";
 
 pub fn read(mut section: Section<'_>, plan: &mut Plan) {
@@ -25,27 +26,41 @@ pub fn read(mut section: Section<'_>, plan: &mut Plan) {
     if let Some(errors) = section.read("errors", switch) {
         traces.errors = errors;
     }
-    let url = section.read("endpoint", |node| parsed(node, "address of a collector", ENDPOINT_FORM, endpoint));
+    if let Some(read) = section.read("logs", logs) {
+        traces.logs = read;
+    }
+    let endpoint = section.read("endpoint", |node| parsed(node, "address of a collector", ENDPOINT_FORM, endpoint));
     let service_name = section.read("service_name", |node| text(node).map(str::to_owned));
     let headers = headers(&mut section);
     let propagates = section.read("propagate", switch).unwrap_or(false);
-    plan.trace_collector = url.map(|url| {
+    plan.trace_collector = endpoint.map(|[traces, logs]| {
         let service_name = service_name.unwrap_or_else(|| plan.settings.server_name.clone());
-        TraceCollector { url, headers, service_name }
+        TraceCollector { traces, logs, headers, service_name }
     });
     traces.exports = plan.trace_collector.is_some();
     plan.settings.traces = (propagates || traces.exports).then(|| Arc::new(traces));
     section.end();
 }
 
-/// What is said in front of the path.
-fn endpoint(written: &str) -> Option<Uri> {
+/// What is said in front of the paths, as those of traces and of logs.
+fn endpoint(written: &str) -> Option<[Uri; 2]> {
     let base = written.trim_end_matches('/');
-    let whole = if base.ends_with(TRACES_PATH) { base.to_owned() } else { format!("{base}{TRACES_PATH}") };
-    let url: Uri = whole.parse().ok()?;
-    let is_plain = url.scheme_str() == Some("http") && url.query().is_none();
-    let authority = url.authority()?;
-    (is_plain && !authority.host().is_empty() && !authority.as_str().contains('@')).then_some(url)
+    let base = base.strip_suffix(TRACES_PATH).unwrap_or(base);
+    let url = |path: &str| -> Option<Uri> {
+        let url: Uri = format!("{base}{path}").parse().ok()?;
+        let is_plain = url.scheme_str() == Some("http") && url.query().is_none();
+        let authority = url.authority()?;
+        (is_plain && !authority.host().is_empty() && !authority.as_str().contains('@')).then_some(url)
+    };
+    Some([url(TRACES_PATH)?, url(LOGS_PATH)?])
+}
+
+fn logs(node: Node<'_>) -> Result<ExportedLogs, Complaint> {
+    match as_switch(node) {
+        Some(true) => Ok(ExportedLogs::All),
+        Some(false) => Ok(ExportedLogs::None),
+        None => choice(node, &[("errors", ExportedLogs::Errors)]),
+    }
 }
 
 /// Names and values.
@@ -117,8 +132,12 @@ mod tests {
         assert_eq!(plan.settings.traces.as_deref(), Some(&expect));
         let collector = plan.trace_collector.unwrap();
         assert_eq!(
-            (collector.url.to_string().as_str(), collector.service_name.as_str()),
-            ("http://127.0.0.1:4318/v1/traces", "edge")
+            (
+                collector.traces.to_string().as_str(),
+                collector.logs.to_string().as_str(),
+                collector.service_name.as_str()
+            ),
+            ("http://127.0.0.1:4318/v1/traces", "http://127.0.0.1:4318/v1/logs", "edge")
         );
         assert_eq!(collector.headers.len(), 1);
         assert!(!format!("{collector:?}").contains("Bearer"), "it is nobody's business");
@@ -132,12 +151,25 @@ mod tests {
             ("http://a/v1/traces", "http://a/v1/traces"),
             ("http://[::1]:4318", "http://[::1]:4318/v1/traces"),
         ] {
-            assert_eq!(endpoint(written).map(|url| url.to_string()).as_deref(), Some(expect));
+            let logs = expect.replace("/v1/traces", "/v1/logs");
+            assert_eq!(endpoint(written).map(|[_, url]| url.to_string()), Some(logs));
+            assert_eq!(endpoint(written).map(|[url, _]| url.to_string()).as_deref(), Some(expect));
         }
         for wrong in ["", "a:4318", "https://a", "http://", "http://u:p@a", "http://a?b", "grpc://a:4317", "http://a b"]
         {
             assert_eq!(endpoint(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn log_records_are_a_switch_or_those_of_errors() {
+        let of = |line: &str| {
+            plan(&format!("[traces]\nendpoint = \"http://a\"\n{line}\n")).settings.traces.map(|traces| traces.logs)
+        };
+        assert_eq!((of(""), of("logs = false")), (Some(ExportedLogs::None), Some(ExportedLogs::None)));
+        assert_eq!((of("logs = true"), of("logs = \"errors\"")), (Some(ExportedLogs::All), Some(ExportedLogs::Errors)));
+        let wrong = read_config("[traces]\nlogs = \"error\"\n").expect_err("it is a word that there is not");
+        assert!(format!("{wrong:?}").contains("errors"), "{wrong:?}");
     }
 
     fn check(line: &str, expect: &str) {

@@ -1,5 +1,5 @@
-//! Spans that reach a collector, which the test plays: their ids, parents, times and attributes, which exchanges have any, and what a
-//! collector costs that is down or takes nothing.
+//! Spans and log records that reach a collector, which the test plays: their ids, parents, times and attributes, which exchanges have any, and
+//! what a collector costs that is down or takes nothing.
 
 #[cfg(test)]
 mod tests {
@@ -19,6 +19,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Collector {
         spans: Arc<Mutex<Vec<Value>>>,
+        records: Arc<Mutex<Vec<Value>>>,
         heads: Arc<Mutex<Vec<String>>>,
     }
 
@@ -35,11 +36,15 @@ mod tests {
 
         fn take(&self, told: &ToldRequest) {
             let message: Value = serde_json::from_slice(&told.body).expect("it is JSON");
-            let of_resource = &message["resourceSpans"][0];
+            let (resources, scopes, names, kept) = match told.line() {
+                "POST /v1/logs" => ("resourceLogs", "scopeLogs", "logRecords", &self.records),
+                _ => ("resourceSpans", "scopeSpans", "spans", &self.spans),
+            };
+            let of_resource = &message[resources][0];
             let service = &of_resource["resource"]["attributes"][0];
             assert_eq!((&service["key"], &service["value"]["stringValue"]), (&"service.name".into(), &"edge".into()));
-            let spans = of_resource["scopeSpans"][0]["spans"].as_array().expect("there are spans");
-            self.spans.lock().unwrap().extend(spans.iter().cloned());
+            let told_of = of_resource[scopes][0][names].as_array().expect("there are some");
+            kept.lock().unwrap().extend(told_of.iter().cloned());
             self.heads.lock().unwrap().push(told.head.clone());
         }
 
@@ -148,6 +153,57 @@ mod tests {
         wait_for("it is counted", || site.metric("larder_spans_sent_total") == spans.len() as u64);
         assert_eq!(site.metric("larder_spans_lost_total") + site.metric("larder_spans_failed_total"), 0);
         assert!(site.metric("larder_span_batches_sent_total") > 0);
+    }
+
+    #[test]
+    fn an_exchange_has_a_log_record_in_its_span() {
+        let (collector, address) = Collector::start();
+        let site = site(told_origin(&Arc::default()), address, "sample = 1.0\nlogs = true");
+        site.ask(&format!("GET /page?sig=secret HTTP/1.1\r\nHost: site.test\r\nTraceparent: {PARENT}\r\n\r\n"));
+        let (status, ..) = site.get("/broken");
+        assert_eq!(status, 502);
+        wait_for("the records have come", || collector.records.lock().unwrap().len() >= 2);
+        let (records, spans) = (collector.records.lock().unwrap().clone(), collector.spans(4));
+        for (record, path, severity, line) in [
+            (&records[0], "/page", 9, "GET site.test/page?sig=REDACTED 200 miss"),
+            (&records[1], "/broken", 17, "GET site.test/broken 502 error version-invalid"),
+        ] {
+            let span = of_path(&spans, path, 2)[0];
+            assert_eq!((&record["traceId"], &record["spanId"]), (&span["traceId"], &span["spanId"]));
+            assert_eq!((&record["severityNumber"], &record["body"]["stringValue"]), (&severity.into(), &line.into()));
+            assert_eq!(record["timeUnixNano"], span["endTimeUnixNano"]);
+            assert_eq!(text(record, "http.response.status_code"), text(span, "http.response.status_code"));
+        }
+        assert_eq!(text(&records[1], "larder.id").len(), 16, "{}", records[1]);
+        wait_for("it is counted", || site.metric("larder_log_records_sent_total") == 2);
+        assert_eq!(site.metric("larder_log_records_made_total"), 2);
+        assert_eq!(site.metric("larder_log_records_lost_total") + site.metric("larder_log_records_failed_total"), 0);
+        assert_eq!(site.metric("larder_spans_sent_total"), spans.len() as u64);
+    }
+
+    /// Many collectors take traces alone.
+    #[test]
+    fn a_collector_that_knows_no_logs_gets_its_spans() {
+        let kept: Arc<Mutex<Vec<String>>> = Arc::default();
+        let told = Arc::clone(&kept);
+        let address = origin(move |asked: &ToldRequest| {
+            told.lock().unwrap().push(asked.line().to_owned());
+            match asked.line() {
+                "POST /v1/logs" => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                _ => asked.answer("Content-Type: application/json", "{}"),
+            }
+        });
+        let site = site(told_origin(&Arc::default()), address, "sample = 1.0\nlogs = \"errors\"");
+        site.get("/page");
+        site.get("/failing");
+        wait_for("both have come", || site.metric("larder_spans_sent_total") == 4);
+        wait_for("it is given up", || site.metric("larder_log_records_failed_total") == 1);
+        assert_eq!(site.metric("larder_log_batches_failed_total"), 1);
+        assert_eq!(
+            kept.lock().unwrap().iter().filter(|line| line.contains("/v1/logs")).count(),
+            1,
+            "nobody asks again"
+        );
     }
 
     /// Asks for what is stored, so often, over one connection, with these lines.

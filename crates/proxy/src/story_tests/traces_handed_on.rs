@@ -1,7 +1,8 @@
 //! What origins are told of traces.
 
 use super::*;
-use crate::settings::{EsiPages, TraceSettings};
+use crate::settings::{EsiPages, ExportedLogs, TraceSettings};
+use crate::traces::export_queue::ExportSignal;
 
 const CLIENT_S: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -111,8 +112,8 @@ fn the_parts_of_a_page_are_in_its_trace() {
 /// The spans that were made, once they are all told.
 fn made(story: &Story) -> String {
     story.core.flush_log();
-    let batch = story.core.shared.span_queue.take().unwrap_or_default();
-    String::from_utf8(batch.spans).unwrap()
+    let batch = story.core.shared.export_queue.take().unwrap_or_default();
+    String::from_utf8(batch.records).unwrap()
 }
 
 fn exporting(change: impl FnOnce(&mut TraceSettings)) -> Story {
@@ -183,4 +184,41 @@ fn while_nothing_is_exported_nothing_is_made() {
     assert!(story.core.shared.tells_exchanges());
     story.reload(|settings| settings.traces = None);
     assert!(!story.core.shared.tells_exchanges());
+}
+
+/// The log records that were made, and how many spans.
+fn recorded(story: &Story) -> (String, u64) {
+    story.core.flush_log();
+    let (mut records, mut spans) = (String::new(), 0);
+    while let Some(batch) = story.core.shared.export_queue.take() {
+        match batch.signal {
+            ExportSignal::Spans => spans += batch.count,
+            ExportSignal::Logs => records.push_str(&String::from_utf8(batch.records).unwrap()),
+        }
+    }
+    (records, spans)
+}
+
+#[test]
+fn what_is_told_of_has_a_log_record_where_that_is_wanted() {
+    for (logs, of_page, of_failure) in
+        [(ExportedLogs::None, 0, 0), (ExportedLogs::Errors, 0, 1), (ExportedLogs::All, 1, 1)]
+    {
+        let story = exporting(|traces| {
+            traces.sample_millionths = TraceSettings::WHOLE;
+            traces.logs = logs;
+        });
+        story.keep_no_log();
+        story.origin([answer(200, &["Cache-Control: no-store"], "page"), answer(503, &[], "")]);
+        for (status, expect) in [(200, of_page), (503, of_failure)] {
+            assert_eq!(story.get("/a", &[]).status(), status);
+            let (records, spans) = recorded(&story);
+            assert_eq!((records.matches("severityNumber").count(), spans), (expect, 2), "{logs:?}: {records}");
+        }
+    }
+    let story = exporting(|traces| traces.logs = ExportedLogs::All);
+    story.keep_no_log();
+    story.origin([answer(200, &["Cache-Control: no-store"], "page")]);
+    story.get("/a", &[]);
+    assert_eq!(recorded(&story), (String::new(), 0), "what is not sampled has none either");
 }

@@ -11,6 +11,28 @@ pub struct TraceSettings {
     pub slow_micros: Option<u64>,
     /// … and those that failed.
     pub errors: bool,
+    /// Which of those that are told of have a log record, beside their spans.
+    pub logs: ExportedLogs,
+}
+
+/// Which exchanges have a log record, of those that have spans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExportedLogs {
+    #[default]
+    None,
+    Errors,
+    All,
+}
+
+impl ExportedLogs {
+    /// Is there one of an exchange that failed, or of one that did not?
+    pub(crate) fn have(self, is_error: bool) -> bool {
+        match self {
+            ExportedLogs::None => false,
+            ExportedLogs::Errors => is_error,
+            ExportedLogs::All => true,
+        }
+    }
 }
 
 impl TraceSettings {
@@ -20,6 +42,12 @@ impl TraceSettings {
 
 impl Default for TraceSettings {
     fn default() -> TraceSettings {
-        TraceSettings { sample_millionths: TraceSettings::WHOLE / 100, exports: false, slow_micros: None, errors: true }
+        TraceSettings {
+            sample_millionths: TraceSettings::WHOLE / 100,
+            exports: false,
+            slow_micros: None,
+            errors: true,
+            logs: ExportedLogs::None,
+        }
     }
 }

@@ -24,6 +24,8 @@ use crate::settings::TraceSettings;
 use crate::site::Site;
 use crate::tls_facts::TlsFacts;
 use crate::traces::exchange_trace::ExchangeTrace;
+use crate::traces::export_queue::ExportSignal;
+use crate::traces::otlp_logs::write_record;
 use crate::traces::otlp_spans::write_spans;
 use crate::transaction::Transaction;
 use crate::transaction::synth::VCL_FAILED;
@@ -302,7 +304,7 @@ fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity,
     }
     core.tell(&event);
     if let Some(traces) = site.settings.traces.as_ref().filter(|traces| traces.exports) {
-        tell_spans((core, traces), (request.fields, client.peer_is_trusted), (&event, trace), ended);
+        export((core, traces), (request.fields, client.peer_is_trusted), (&event, trace), ended);
     }
     if core.shared.logs() {
         let format = site.settings.log_format;
@@ -310,8 +312,8 @@ fn tell(core: &Core, site: &Site, request: &Request<'_>, client: ClientIdentity,
     }
 }
 
-/// The spans of an exchange that is sampled, or stands out.
-fn tell_spans(
+/// The spans of an exchange that is sampled, or stands out, and its log record.
+fn export(
     (core, traces): (&Core, &TraceSettings),
     asked: (FieldsView<'_>, bool),
     (event, trace): (&ExchangeEvent<'_>, Option<&ExchangeTrace>),
@@ -329,7 +331,14 @@ fn tell_spans(
         }
     };
     if let Some(trace) = trace {
-        core.tell_spans(|out| write_spans(out, event, trace, (core.clock(), ended)));
+        let moment = (core.clock(), ended);
+        core.export(ExportSignal::Spans, |out| write_spans(out, event, trace, moment));
+        if traces.logs.have(event.is_error()) {
+            core.export(ExportSignal::Logs, |out| {
+                write_record(out, event, trace, moment);
+                1
+            });
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proxy::settings::TraceSettings;
 
-use crate::config::definition::ValueKind::{Map, Parameter, Switch, Text};
+use crate::config::definition::ValueKind::{Either, Map, Parameter, Switch, Text, Words};
 use crate::config::definition::{KeyDefinition, TIME, V0_1, key};
 use crate::config::literal;
 use crate::plan::Plan;
@@ -36,6 +36,13 @@ pub const TRACES: &[KeyDefinition] = &[
     key(V0_1, "slow", TIME, "And those that take so long, to the last byte of the answer.")
         .without("none is slow")
         .example("\"1s\""),
+    key(
+        V0_1,
+        "logs",
+        Either(&[Switch, Words(|| vec!["errors"])]),
+        "Send a log record, too, for each exchange that is told of. \"errors\": for those that end with a status from 500 on, or are cut.",
+    )
+    .by_default(|| literal::switch(false)),
     key(
         V0_1,
         "headers",
