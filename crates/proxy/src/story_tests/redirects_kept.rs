@@ -44,6 +44,7 @@ fn what_leads_elsewhere_for_good_says_nothing_of_caches() {
 fn what_goes_by_who_asks_is_kept_by_nobody() {
     let access = RouteAccess { denied: vec!["192.0.2.0/24".parse().unwrap()], ..RouteAccess::default() };
     assert_eq!(said(RouteRules { access, ..redirect(301, "/b") }, Vec::new()), "no-store");
+    assert_eq!(said(redirect(301, "/b"), vec![FieldCondition::present("X-Key")]), "no-store");
     let mut but_for = redirect(301, "/b");
     but_for.answer.as_mut().unwrap().but_for = vec!["192.0.2.0/24".parse().unwrap()];
     assert_eq!(said(but_for, Vec::new()), "no-store");
