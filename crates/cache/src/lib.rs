@@ -192,7 +192,7 @@ pub use removal_listener::{RemovalCause, RemovalListener};
 pub use slice_layout::Sliced;
 pub use slice_room::SliceUnderWay;
 pub use slices::SliceAnswer;
-pub use store::disk::{BodyOnDisk, DiskState, DiskStats, LeasedBody, Lost};
+pub use store::disk::{BodyOnDisk, DiskState, DiskStats, LeasedBody, Lost, disk_file};
 pub use store::{Account, Blocks, Charge, EvictionKind, Extent};
 pub use stored_body::Body;
 pub use tag_index::{TagUse, Tags, TooManyTags};

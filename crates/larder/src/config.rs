@@ -165,7 +165,8 @@ fn read_in(text: &str, folder: &Path, read: impl FnOnce(Section<'_>) -> Plan) ->
         return Err(toml_mistakes::complaints(text));
     }
     let complaints = Complaints::with_advice(advice::for_key, advice::for_table).in_folder(folder);
-    let plan = read(Section::top(document.get_ref(), 0..text.len(), &complaints));
+    let mut plan = read(Section::top(document.get_ref(), 0..text.len(), &complaints));
+    plan.files_read = complaints.files_read();
     match complaints.into_sorted() {
         sorted if sorted.is_empty() => Ok(plan),
         sorted => Err(sorted),

@@ -94,6 +94,7 @@ mod tests {
                 workers: Some(plan.workers_count()),
                 warnings: vec![],
                 of_programs: vec![],
+                files_read: vec![],
                 asks_for_connections: false,
                 ..plan
             }

@@ -3,7 +3,7 @@
 //! connected to, others are not.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,7 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
         found.extend(address(at, "[admin] address, --admin", plan.admin.asked_for));
     }
     found.extend(certificates(plan));
+    found.extend(uncovered_hosts(plan));
     found.extend(roots(plan));
     found.extend(plan.disks.iter().filter_map(|disk| self::disk(&disk.path, disk.bytes)));
     if let Some(LogTarget::File(path)) = &plan.log {
@@ -109,7 +110,13 @@ pub fn own_files(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
     folders.dedup();
     let own = own_files::of(plan, Some(file));
     let pairs = folders.into_iter().flat_map(|folder| own.iter().map(move |own| (folder, own)));
+    let is_in_another = |file: &PathBuf| own.iter().any(|other| other != file && file.starts_with(other));
     let beneath = pairs.filter(|(folder, own)| KeptBack::holds_path(folder, own));
+    // What is in a folder of larder's is named by that, if it is beneath the root itself.
+    let beneath = beneath.filter(|(folder, own)| {
+        let is_named = own.ancestors().skip(1).any(|above| above != *folder && KeptBack::holds_path(folder, above));
+        !is_named || !is_in_another(own)
+    });
     let finding = |(folder, own): (&Path, &PathBuf)| {
         let beside = copies_beside(own);
         let (folder, own) = (folder.display(), own.display());
@@ -255,7 +262,38 @@ fn certificates(plan: &Plan) -> Vec<MachineFinding> {
     early.chain(ends).map(|why| MachineFinding::warning(format!("{why} (cert of [listen.tls], --cert)"))).collect()
 }
 
-/// Directories of files that this user may not read, that are not there, or whose scripts would be shown and not run.
+/// Hosts of routes that are asked for by https:// and that no certificate is for, nor will be.
+pub fn uncovered_hosts(plan: &Plan) -> Vec<MachineFinding> {
+    const HOSTS_NAMED: usize = 5;
+    let shown = plan.settings.listeners.iter().filter_map(|listener| listener.tls.as_ref());
+    let certificates: Vec<_> = shown.flat_map(|tls| tls.certificates()).collect();
+    if certificates.is_empty() {
+        return Vec::new();
+    }
+    let ordered: Vec<&str> =
+        plan.acme.iter().flat_map(|acme| &acme.sets).flat_map(|set| set.names()).map(String::as_str).collect();
+    let is_covered = |host: &str| certificates.iter().any(|one| one.covers(host)) || ordered.contains(&host);
+    let is_name = |host: &&str| host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_err();
+    let mut hosts: Vec<&str> = plan.settings.routes.iter().filter_map(|route| route.host.as_deref()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let mut names: Vec<&str> = certificates.iter().flat_map(|one| one.names()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let names = if names.is_empty() { "no name".to_owned() } else { names.join(", ") };
+    let uncovered = hosts.into_iter().filter(is_name).filter(|host| !is_covered(host)).take(HOSTS_NAMED);
+    let finding = |host: &str| {
+        let message = format!(
+            "no certificate is for {host}, the host of a [[route]]: browsers that ask for it by https:// are shown one for {names}, and refuse it \
+             (cert of [listen.tls], --cert)"
+        );
+        MachineFinding::warning(message)
+    };
+    uncovered.map(finding).collect()
+}
+
+/// Directories of files that this user may not read or that are not there, with which nobody serves, each once; and those whose scripts would be
+/// shown and not run.
 pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
     let settings = &plan.settings;
     let finding = |(at, root): (usize, &RootSettings)| {
@@ -267,8 +305,7 @@ pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
         };
         let shown = format!("the root {}{of_route}", root.directory.display());
         if let Some(why) = readable_folder(&root.directory) {
-            let message = format!("{shown} {why}: requests for it fail ([[route]] root, --root)");
-            return Some(MachineFinding::warning(message));
+            return Some(MachineFinding::fatal(format!("{shown} {why} ([[route]] root, --root)")));
         }
         let has_script = root.scripts.is_none() && root.directory.join("index.php").is_file();
         let closed = route.and_then(|route| route.closed.as_ref());
@@ -278,14 +315,17 @@ pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
             MachineFinding::warning(message).advise(SCRIPTS_ADVICE.to_owned())
         })
     };
-    let mut found: Vec<MachineFinding> = Vec::new();
-    for one in settings.roots.iter().enumerate().filter_map(finding) {
-        // A preset has roots of its own for some paths of a route, in the same directory.
-        if !found.contains(&one) {
-            found.push(one);
+    let mut found: Vec<(&Path, MachineFinding)> = Vec::new();
+    for (at, root) in settings.roots.iter().enumerate() {
+        let Some(one) = finding((at, root)) else { continue };
+        // A preset has roots of its own for some paths of a route, in the same directory; and other routes may have it, too.
+        let is_said =
+            found.iter().any(|(directory, said)| *said == one || said.is_fatal && *directory == root.directory);
+        if !is_said {
+            found.push((&root.directory, one));
         }
     }
-    found
+    found.into_iter().map(|(_, finding)| finding).collect()
 }
 
 const SCRIPTS_ADVICE: &str = "fastcgi in an [origin.NAME] and origin = \"NAME\" in the route have php-fpm run it (docs/php.md); \

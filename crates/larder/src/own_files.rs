@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use acme::StateFolder;
 use proxy::settings::KeptBack;
 
 use crate::plan::{LogTarget, Plan};
@@ -17,14 +18,20 @@ pub fn of(plan: &Plan, config: Option<&Path>) -> Vec<PathBuf> {
     let logins = settings.routes.iter().filter_map(|route| route.rules.access.login.as_ref());
     let log = plan.log.iter().filter_map(|log| if let LogTarget::File(path) = log { Some(path.clone()) } else { None });
     let mut all: Vec<PathBuf> = config.map(Path::to_owned).into_iter().chain(of_tls).collect();
+    all.extend(plan.files_read.iter().cloned());
     all.extend(logins.map(|login| login.file.clone()));
     all.extend(settings.forward.password_file.clone());
     all.extend(settings.forward.parents.iter().filter_map(|parent| parent.login_file.clone()));
     all.extend(plan.admin.token_file.clone());
     all.extend(plan.vcl_file.clone());
     all.extend(log.chain(plan.history_file()));
-    all.extend(plan.disks.iter().map(|disk| disk.path.clone()));
-    all.extend(plan.acme.iter().map(|acme| acme.settings.folder.clone()));
+    // What is in a folder is named besides, for it may be the root itself.
+    all.extend(plan.disks.iter().flat_map(|disk| [disk.path.clone(), cache::disk_file(&disk.path)]));
+    all.extend(plan.acme.iter().flat_map(|acme| {
+        let settings = &acme.settings;
+        let of_authority = StateFolder::new(&settings.folder, &settings.authority.directory);
+        [settings.folder.clone(), of_authority.path().to_owned()]
+    }));
     all.sort_unstable();
     all.dedup();
     all
@@ -52,6 +59,7 @@ mod tests {
         let mut plan = Plan { log: Some(LogTarget::File("a.log".into())), ..Plan::default() };
         plan.vcl_file = Some("site.vcl".into());
         plan.disks = vec![DiskFile { path: "disk".into(), bytes: 1 }];
+        plan.files_read = vec!["client.key".into()];
         plan.admin.token_file = Some("token".into());
         plan.settings.forward.password_file = Some("users".into());
         let url = OriginUrl::Tcp { host: "proxy.test".to_owned(), port: 3128 };
@@ -69,6 +77,7 @@ mod tests {
         };
         let beside = [
             "a.log",
+            "client.key",
             "disk",
             "disk.history",
             "larder.toml",

@@ -54,6 +54,8 @@ pub struct Plan {
     pub acme: Option<AcmePlan>,
     /// Parameters that were set and that only a VCL reads.
     pub of_programs: Vec<&'static str>,
+    /// Files that were read with the config: certificates, keys.
+    pub files_read: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,6 +153,7 @@ impl Default for Plan {
             trace_collector: None,
             acme: None,
             of_programs: Vec::new(),
+            files_read: Vec::new(),
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::expiry_watch::ExpiryWatch;
 use crate::fit_connections;
 use crate::limits;
 use crate::log_writer::LogWriter;
+use crate::machine_check;
 use crate::name_check;
 use crate::open_files::raise_limit;
 use crate::plan::{LogTarget, Plan};
@@ -74,6 +75,7 @@ impl Running {
     /// Binds everything and starts the threads. What is wrong is a sentence for the operator. `may_log_later` keeps a
     /// log writer ready although nothing is logged now: a reload may switch it on.
     pub fn start(mut plan: Plan, may_log_later: bool, records: Option<Arc<dyn RecordSink>>) -> Result<Running, String> {
+        refuse_absent_roots(&plan)?;
         let started = Moment::now();
         let files_max = raise_limit();
         core_dumps::allow(plan.core_dumps);
@@ -187,6 +189,7 @@ impl Running {
     /// be known of it.
     pub fn reload(&mut self, mut plan: Plan) -> Result<Vec<String>, String> {
         // What can fail comes before anything of the plan holds.
+        refuse_absent_roots(&plan)?;
         self.start_threads_of(&plan)?;
         let mut told: Vec<String> = fit_connections::fit(&mut plan, self.files_max).into_iter().collect();
         // A program that is loaded looks names up by them; refused, they are what they were.
@@ -361,11 +364,16 @@ fn plan_warnings(plan: &Plan) -> Vec<String> {
         let what = "a VCL decides whom it asks: --origin and [origin.NAME] are asked only where it names them";
         warnings.push(what.to_owned());
     }
-    for root in plan.settings.roots.iter().filter(|root| !root.directory.is_dir()) {
-        let root = root.directory.display();
-        warnings.push(format!("the root {root} is no directory; requests for it fail until it is one"));
-    }
+    let of_roots = machine_check::roots(plan).into_iter().filter(|finding| !finding.is_fatal);
+    warnings.extend(of_roots.map(|finding| finding.message));
     warnings
+}
+
+/// A directory of files that cannot be read: every request for it would fail.
+fn refuse_absent_roots(plan: &Plan) -> Result<(), String> {
+    let fatal = machine_check::roots(plan).into_iter().filter(|finding| finding.is_fatal);
+    let why: Vec<String> = fatal.map(|finding| finding.message).collect();
+    if why.is_empty() { Ok(()) } else { Err(why.join("; ")) }
 }
 
 fn rights(plan: &Plan) -> Rights {

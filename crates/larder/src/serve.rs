@@ -9,7 +9,6 @@ use proxy::{route_name, wall_now_ms};
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::flags::ServeFlags;
 use crate::limits::CERTIFICATE_LOOK_EVERY;
-use crate::machine_check;
 use crate::plan::Plan;
 use crate::plan_changes;
 use crate::quantities::show_size;
@@ -47,7 +46,6 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         return fail(&sentence);
     }
     introduce(&running);
-    warn_of_roots(&running.plan);
     warn_of_names(&running.plan);
     obey(&mut signals, &mut running, &flags)
 }
@@ -152,13 +150,7 @@ fn take_over(running: &mut Running, flags: &ServeFlags) -> Result<(Vec<String>, 
     if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
         warnings.push(sentence);
     }
-    warnings.extend(machine_check::roots(&running.plan).into_iter().map(|finding| finding.message));
     Ok((plan_changes::between(&before, &running.plan), warnings))
-}
-
-/// Directories that are not there or may not be read, whose files would be refused one by one, and those whose scripts are shown.
-fn warn_of_roots(plan: &Plan) {
-    machine_check::roots(plan).iter().for_each(|finding| say!("warning: {}", finding.message));
 }
 
 /// The lines an operator sees first: where it is, and what is behind it.

@@ -59,6 +59,7 @@ pub use disk_settings::DiskSettings;
 pub use disk_stats::DiskStats;
 pub use disk_writer::{Acknowledged, Placing, Writer};
 pub use faulty_device::{Faults, FaultyDevice};
+pub use file_device::disk_file;
 pub use geometry::FORMAT_VERSION;
 pub use head_record::RecordFacts;
 pub use knowledge::Ban;

@@ -37,6 +37,8 @@ pub struct Complaints {
     table_advice: Option<fn(&str, Written<'_>) -> Option<String>>,
     /// Where relative paths begin.
     folder: PathBuf,
+    /// Files that were named to be read with the config.
+    files_read: RefCell<Vec<PathBuf>>,
     /// Every key that was asked for, by its section's path, and how: what the definitions are held against.
     #[cfg(test)]
     pub asked: RefCell<BTreeMap<(String, &'static str), AskedKey>>,
@@ -58,6 +60,11 @@ impl Complaints {
     /// A file as it is found from here: a relative path begins at the folder of the config.
     pub fn beside(&self, file: PathBuf) -> PathBuf {
         self.folder.join(file)
+    }
+
+    /// Those that were named so far, each of which is larder's own.
+    pub fn files_read(&self) -> Vec<PathBuf> {
+        self.files_read.borrow().clone()
     }
 
     pub fn add(&self, complaint: Complaint) {
@@ -409,5 +416,7 @@ fn head(node: Node<'_>) -> Range<usize> {
 
 /// A file that is read while the config is: it begins at the config's folder.
 pub fn file<'a>(node: Node<'a>, complaints: &Complaints) -> Result<PathBuf, Complaint> {
-    parsed(node, "file", "a path", path).map(|file| complaints.beside(file))
+    let file = parsed(node, "file", "a path", path).map(|file| complaints.beside(file))?;
+    complaints.files_read.borrow_mut().push(file.clone());
+    Ok(file)
 }

@@ -59,10 +59,8 @@ fn what_would_fail_here_is_said_with_its_setting() {
             "= help: *:8080 is every address",
             "error: nobody can listen on unix:/nowhere/l.sock: the folder /nowhere cannot be written (No such file",
             "warning: origin.web.urls: the name no-such-host.invalid does not resolve (",
-            &format!("warning: the root {place}/nothing of a.test/ cannot be read (No such file"),
-            &format!(
-                "warning: the root {place}/file of b.test/ is no directory: requests for it fail ([[route]] root, --root)"
-            ),
+            &format!("error: the root {place}/nothing of a.test/ cannot be read (No such file"),
+            &format!("error: the root {place}/file of b.test/ is no directory ([[route]] root, --root)"),
             "error: the disk /nowhere/disk cannot be made: the folder /nowhere cannot be written (No such file",
             "are free there ([[disk]] size, --disk)",
             "error: the access log /nowhere/access.log cannot be made: the folder /nowhere cannot be written (No such file",
@@ -78,7 +76,7 @@ fn what_would_fail_here_is_said_with_its_setting() {
     let row: serde_json::Value = serde_json::from_str(&said).expect(&said);
     let fatal =
         row["files"][0]["machine"].as_array().expect(&said).iter().filter(|finding| finding["is_fatal"] == true);
-    assert_eq!(fatal.count(), 8, "{said}");
+    assert_eq!(fatal.count(), 10, "{said}");
 }
 
 /// Before a reload the larder that runs has its own ports.
@@ -107,7 +105,15 @@ fn a_root_is_said_once_whatever_a_preset_makes_of_it() {
     let folder = folder("preset");
     let text = "[[listen]]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"off\"\n[[route]]\nroot = \"nothing\"\npreset = \"static\"\n";
     let (code, said) = check(&folder, &[], text);
-    assert_eq!((code, said.matches("nothing cannot be read").count()), (Some(0), 1), "{said}");
+    assert_eq!((code, said.matches("nothing cannot be read").count()), (Some(3), 1), "{said}");
+    let text = text.replace("preset = \"static\"", "[[route]]\nhost = \"a.test\"\nroot = \"nothing\"");
+    let (code, said) = check(&folder, &[], &text);
+    assert_eq!((code, said.matches("nothing").count()), (Some(3), 1), "{said}");
+    // Nobody serves with it.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+    let output = command.args(["serve", "--config", "larder.toml"]).current_dir(&folder).output();
+    let (code, said) = self::said(output.expect("larder can be started"));
+    assert_eq!((code, said.matches("the root nothing cannot be read (No such file").count()), (Some(1), 1), "{said}");
 }
 
 #[test]
@@ -163,6 +169,11 @@ fn a_config_that_serves_is_good() {
     assert_eq!(code, Some(0), "{said}");
     contains_all(&said, &["larder.toml lies beneath the root", "a.log lies beneath the root", "/etc/larder"]);
     contains_all(&said, &["nor its copies: ", "larder.old"]);
+    // A disk in the root itself is one file of it, and one elsewhere is named by its folder alone.
+    let disks = "[[disk]]\npath = \".\"\nsize = \"16MiB\"\n[[disk]]\npath = \"www\"\nsize = \"16MiB\"\n";
+    let (code, said) = check(&folder, &[], &(text.replace("\"www\"", "\".\"") + disks));
+    assert_eq!((code, said.matches("larder.store lies beneath").count()), (Some(0), 1), "{said}");
+    contains_all(&said, &["www lies beneath the root"]);
     let (code, said) = check(&folder, &[], "[[route]]\nrot = \".\"\n");
     assert_eq!(code, Some(1), "{said}");
 }
@@ -212,6 +223,13 @@ fn certificates_and_their_keys_are_looked_at() {
         ],
     );
     assert!(!said.contains("good.test has") && !said.contains("good.test ends"), "{said}");
+    let hosts = "host = [\"good.test\", \"www.good.test\", \"127.0.0.1\"]\n";
+    let (code, warned) = check(&folder, &[], &text.replace("root = \".\"\n", &format!("root = \".\"\n{hosts}")));
+    assert_eq!((code, warned.matches("no certificate is for ").count()), (Some(0), 1), "{warned}");
+    contains_all(
+        &warned,
+        &["no certificate is for www.good.test, ", "shown one for good.test, old.test, young.test, and"],
+    );
     let (code, said) = check(&folder, &[], &text.replace(&files[0], "/nowhere/a.pem"));
     assert_eq!(code, Some(1));
     contains_all(&said, &["larder.toml:3:7: error: /nowhere/a.pem: No such file"]);

@@ -41,7 +41,7 @@ pub enum FileRefusal {
 impl FileDevice {
     /// Opens and locks the file, and makes it if there is none. Its room is reserved by [`reserve`](Device::reserve).
     pub fn open(path: &Path, bytes: u64) -> Result<FileDevice, FileRefusal> {
-        let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
+        let path = disk_file(path);
         let file = open_locked(&path)?;
         let detaches = detaches(&file, bytes);
         Ok(FileDevice { path, bytes, file: RwLock::new(Arc::new(file)), detaches })
@@ -54,6 +54,11 @@ impl FileDevice {
     fn now(&self) -> Arc<File> {
         Arc::clone(&self.file.read())
     }
+}
+
+/// The file of a disk, which may be named by a folder that it is in.
+pub fn disk_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
 fn open_locked(path: &Path) -> Result<File, FileRefusal> {
