@@ -202,11 +202,11 @@ fn unanswered_roots(plan: &Plan) -> Vec<String> {
 /// The plan in one line.
 fn summary(plan: &Plan) -> String {
     let settings = &plan.settings;
-    let answerers = [
-        (settings.origins.len(), "origin"),
-        (settings.roots.len(), "root"),
-        (settings.memcached.len(), "route to memcached"),
-    ];
+    let mut roots: Vec<&Path> = settings.roots.iter().map(|root| &*root.directory).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let answerers =
+        [(settings.origins.len(), "origin"), (roots.len(), "root"), (settings.memcached.len(), "route to memcached")];
     let forwards = settings.listeners.iter().any(|listener| listener.mode == ListenMode::Forward);
     let answerers: Vec<String> = answerers
         .iter()
@@ -219,10 +219,15 @@ fn summary(plan: &Plan) -> String {
         (true, false) => "no origin".to_owned(),
         (false, _) => answerers.join(", "),
     };
+    let of_presets = settings.routes.iter().filter(|route| route.yields_to_paths).count();
+    let routes = counted((settings.routes.len() - of_presets) as u64, "route");
+    let routes = match of_presets {
+        0 => routes,
+        more => format!("{routes} and {more} of presets"),
+    };
     format!(
-        "{}, {}, {origins}, {} of memory",
+        "{}, {routes}, {origins}, {} of memory",
         counted(settings.listeners.len() as u64, "listener"),
-        counted(settings.routes.len() as u64, "route"),
         show_size(settings.memory_bytes_max as u64)
     )
 }
@@ -268,6 +273,12 @@ mod tests {
     fn a_good_config_is_summed_up() {
         let plan = config::read("[origin.web]\nurls = \"http://127.0.0.1:3000\"\n[memory]\nsize = \"64MiB\"").unwrap();
         assert_eq!(summary(&plan), "1 listener, 1 route, 1 origin, 64 MiB of memory");
+        let files = "[[route]]\nroot = \"/srv\"\npreset = \"static\"\n[[route]]\nhost = \"a.test\"\nroot = \"/srv\"";
+        let plan = config::read(files).unwrap();
+        let of_presets = plan.settings.routes.len() - 2;
+        assert!(of_presets > 0 && plan.settings.roots.len() > 2);
+        let expect = format!("1 listener, 2 routes and {of_presets} of presets, 1 root, 256 MiB of memory");
+        assert_eq!(summary(&plan), expect);
         assert!(summary(&Plan::default()).contains("no origin (give") && !Plan::default().serves_something());
         let plan = config::read("[[route]]\nredirect = \"https://$host$request_uri\"").unwrap();
         assert_eq!(summary(&plan), "1 listener, 1 route, no origin, 256 MiB of memory");

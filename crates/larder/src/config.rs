@@ -71,6 +71,7 @@ pub use reference_page::text as reference;
 pub use route_fields::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 pub use route_match::shown as shown_route;
 pub use sample::text as sample;
+pub use routes::route_host;
 pub use schema::schema;
 use section::{Complaints, Section, count, parsed, text};
 pub use show::Shown;
@@ -114,12 +115,14 @@ pub fn load(path: &Path) -> Result<Plan, ConfigError> {
     Ok(plan)
 }
 
-/// Reads `[admin]` of a file and nothing else: a command to the larder that runs is obeyed whatever mistake was made in the rest since.
+/// Reads address and token of `[admin]` and nothing else: a command to the larder that runs is obeyed whatever mistake was made in the rest since.
 /// That may be a mistake in the text itself, as long as it is elsewhere.
 pub fn load_admin(path: &Path) -> Result<AdminPlan, ConfigError> {
     let read = |mut top: Section<'_>| {
         let mut plan = Plan::default();
-        read_admin(&mut top, &mut plan);
+        if let Some(mut section) = top.section("admin") {
+            admin_section::read_way_in(&mut section, &mut plan.admin);
+        }
         plan
     };
     let plan = load_text(path, |text, folder| match toml_mistakes::beside_mistakes(text, "admin") {

@@ -14,6 +14,7 @@ use crate::config::{self, FaultyFile, presets};
 use crate::init_flags::{InitFlags, parse_host};
 use crate::init_text;
 use crate::kernel_random;
+use crate::machine_check::{self, MachineFinding};
 use crate::say::say;
 
 /// Of the token.
@@ -196,13 +197,18 @@ fn write(answers: &InitFlags) -> Result<(), String> {
         return Err(why);
     }
     let text = init_text::text(answers, &kernel_random::text::<TOKEN_BYTES>());
-    if let Err(complaints) = config::read(&text) {
-        let name = answers.output.display().to_string();
-        let drawn = FaultyFile { name, text, complaints }.draw(false);
-        return Err(format!("nothing is written, for it would be wrong:\n{drawn}"));
-    }
+    let plan = match config::read(&text) {
+        Ok(plan) => plan,
+        Err(complaints) => {
+            let name = answers.output.display().to_string();
+            let drawn = FaultyFile { name, text, complaints }.draw(false);
+            return Err(format!("nothing is written, for it would be wrong:\n{drawn}"));
+        }
+    };
     let path = &answers.output;
+    let warn = |findings: Vec<MachineFinding>| findings.iter().for_each(|found| say!("{}", found.show().trim_end()));
     if path == Path::new("-") {
+        warn(machine_check::uncovered_hosts(&plan));
         return io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string());
     }
     let shown = path.display();
@@ -224,6 +230,7 @@ fn write(answers: &InitFlags) -> Result<(), String> {
     say!(
         "{shown} is written, for its owner alone to read: the token of its commands is in it. larder check {shown} looks whether it is good here, larder serve --config {shown} runs it"
     );
+    warn([machine_check::own_files(path, &plan), machine_check::uncovered_hosts(&plan)].concat());
     Ok(())
 }
 
@@ -273,8 +280,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_cannot_be_is_asked_for_again() {
-        let (answers, said) =
-            answered("ftp://a\n3000\nwordpres\n\na_b.test\na.test www.a.test\nnobody\nme@a.test\n80\n127.0.0.1:8443\n");
+        let (answers, said) = answered(
+            "ftp://a\n3000\nwordpres\n\nb.test:80\na.test www.a.test\nnobody\nme@a.test\n80\n127.0.0.1:8443\n",
+        );
         let answers = answers.unwrap();
         assert_eq!((answers.origins.len(), answers.hosts.len()), (1, 2));
         assert_eq!(
@@ -304,7 +312,7 @@ mod tests {
     fn what_is_written_is_what_was_answered() {
         let read = |flags: InitFlags| {
             let text = init_text::text(&flags, "0123456789abcdef");
-            assert!(text.lines().count() < 55, "{text}");
+            assert!(text.lines().count() < 60, "{text}");
             let plan = config::read(&text).unwrap_or_else(|complaints| panic!("{complaints:?}\n{text}"));
             assert_eq!(plan.admin.token.as_deref(), Some("0123456789abcdef"));
             plan.settings
@@ -350,5 +358,17 @@ mod tests {
         };
         let settings = read(acme);
         assert!(settings.listeners[0].tls.is_some() && settings.listeners.len() == 2);
+        // Who comes without TLS is led there on the same address.
+        let led = |listen: &str| {
+            let (listen, cert) = (parse_listen(listen).ok(), Some("a.pem".into()));
+            init_text::text(
+                &InitFlags { root: Some("/srv".into()), cert, listen, ..InitFlags::default() },
+                "0123456789abcdef",
+            )
+        };
+        assert!(led("192.0.2.1:443").contains("\n[[listen]]\naddress = \"192.0.2.1:80\"\nmode = \"redirect\""));
+        assert!(led("*:443").contains("\n[[listen]]\naddress = \"*:80\"\nmode = \"redirect\""));
+        assert!(led("127.0.0.1:8443").contains("#[[listen]]\n#address = \"127.0.0.1:80\"\n#mode = \"redirect\""));
+        assert!(!led("unix:l.sock").contains("redirect"));
     }
 }

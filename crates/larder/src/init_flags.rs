@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use acme::NameSet;
 use clap::Args;
 use proxy::settings::{ListenAddress, OriginUrl};
 
 use crate::acme_plan::is_email;
 use crate::addresses::{parse_fastcgi, parse_listen, parse_origin};
-use crate::config::presets;
+use crate::config::{self, presets};
 use crate::flag_settings::default_address;
 
 #[derive(Clone, Debug, Default, Args)]
@@ -75,8 +74,9 @@ pub fn parse_host(written: &str) -> Result<String, String> {
     if written.contains(char::is_whitespace) {
         return Err("several names have commas between them, or a --host each".to_owned());
     }
-    let name = written.strip_prefix("*.").unwrap_or(written);
-    NameSet::new([name]).map(|_| written.to_ascii_lowercase())
+    // Names of this machine alone are good names; that none can be certified is said where one is ordered.
+    config::route_host(&written.to_ascii_lowercase())
+        .ok_or_else(|| "a name such as www.example.org, *.example.org or localhost, without a port".to_owned())
 }
 
 fn parse_email(written: &str) -> Result<String, String> {
@@ -94,6 +94,17 @@ mod tests {
         match Flags::try_parse_from(typed).map_err(|wrong| wrong.to_string())?.command {
             Command::Init(flags) => Ok(flags.hosts),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_machine_of_ones_own_has_a_name() {
+        assert_eq!(
+            hosts("localhost,127.0.0.1,*.a.test"),
+            Ok(["localhost", "127.0.0.1", "*.a.test"].map(str::to_owned).to_vec())
+        );
+        for wrong in ["a.test:80", "http://a.test", "a_b/", "*"] {
+            assert!(hosts(wrong).unwrap_err().contains("a name such as"), "{wrong}");
         }
     }
 

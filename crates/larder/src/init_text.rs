@@ -1,5 +1,6 @@
 //! The larder.toml that `larder init` writes, with a word about each thing that somebody may want to change.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use proxy::settings::{ListenAddress, OriginUrl};
@@ -17,11 +18,29 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
         "# Made by `larder init`. `larder check {name}` looks whether it is good, `larder serve --config {name}` runs it,\n\
          # and `larder reload --config {name}` has it read again. `larder config sample` prints every key there is.\n"
     );
+    // First, or what somebody appends to the file would be a key of it: it ends in a route, where most words belong.
+    out.push_str(&format!(
+        "\n# What commands show that change something, or tell what is stored: `larder purge --config {name} URL` reads it here.\n\
+         # Whoever may read this file may do as much.\n[admin]\ntoken = {}\n",
+        literal::text(token)
+    ));
     listeners(answers, &mut out);
+    out.push_str(
+        "\n# What the process may take of the machine's memory.\n[memory]\nsize = \"256MiB\"\n\n\
+         # What is stored outlives a restart.\n#[[disk]]\n#path = \"/var/cache/larder\"\n#size = \"10GiB\"\n\n\
+         # A line for each request, on standard output or in a file (path = \"/var/log/larder/access.log\"). The number that the page of an error\n\
+         # shows stands in it as id=…, with what failed; without a log it is found nowhere.\n[log]\npath = \"-\"\n",
+    );
+    answerers(answers, &mut out);
+    out
+}
+
+/// Who answers, and the route that leads there.
+fn answerers(answers: &InitFlags, out: &mut String) {
     let hosts = literal::texts(answers.hosts.iter().map(String::as_str));
     let of_hosts = if answers.hosts.is_empty() { String::new() } else { format!("host = {hosts}\n") };
     match (&answers.root, &answers.fastcgi) {
-        (Some(folder), Some(fastcgi)) => scripts(answers, (folder, fastcgi), &of_hosts, &mut out),
+        (Some(folder), Some(fastcgi)) => scripts(answers, (folder, fastcgi), &of_hosts, out),
         (Some(folder), None) => {
             out.push_str("\n# The files of this directory answer; nothing above it is ever shown.\n[[route]]\n");
             out.push_str(&format!("{of_hosts}root = {}\n", absolute(folder)));
@@ -30,7 +49,19 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
                     "# Nobody runs its scripts (--fastcgi), so nobody is shown them.\nclosed_paths = ['[.]php']\n",
                 );
             }
-            out.push_str("# A directory without an index.html: \"off\" (403) or \"html\".\n#listing = \"html\"\n");
+            match folder.join(NOT_FOUND).is_file() {
+                true => out.push_str(&format!(
+                    "# Pages of this folder in place of what larder would say.\nerror_pages = {{ 404 = \"/{NOT_FOUND}\" }}\n"
+                )),
+                false => out.push_str(&format!(
+                    "# A page of this folder in place of what larder would say.\n#error_pages = {{ 404 = \"/{NOT_FOUND}\" }}\n"
+                )),
+            }
+            out.push_str(
+                "# How long browsers may show a file without asking again. Without it they ask each time, or guess.\n\
+                 #cache_control = \"public, max-age=300\"\n\
+                 # A directory without an index.html: \"off\" (403) or \"html\".\n#listing = \"html\"\n",
+            );
         }
         (None, _) => {
             let urls = literal::list(answers.origins.iter().map(|url| literal::text(&show_origin(&wherever(url)))));
@@ -50,18 +81,10 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
         }
         None => {}
     }
-    out.push_str(
-        "\n# What the process may take of the machine's memory.\n[memory]\nsize = \"256MiB\"\n\n\
-         # What is stored outlives a restart.\n#[[disk]]\n#path = \"/var/cache/larder\"\n#size = \"10GiB\"\n\n\
-         # A line for each request.\n#[log]\n#path = \"/var/log/larder/access.log\"\n",
-    );
-    out.push_str(&format!(
-        "\n# What commands show that change something, or tell what is stored: `larder purge --config {name} URL` reads it here.\n\
-         # Whoever may read this file may do as much.\n[admin]\ntoken = {}\n",
-        literal::text(token)
-    ));
-    out
 }
+
+/// What many sites call the page for what is not there.
+const NOT_FOUND: &str = "404.html";
 
 /// Files, and scripts that php-fpm runs.
 fn scripts(answers: &InitFlags, (folder, fastcgi): (&Path, &OriginUrl), of_hosts: &str, out: &mut String) {
@@ -108,10 +131,8 @@ fn listeners(answers: &InitFlags, out: &mut String) {
         }
     };
     out.push_str(&format!("\n[[listen]]\naddress = {shown}\n{tls}"));
-    if matches!(address, ListenAddress::Tcp(at) if at.port() == 443) {
-        out.push_str(
-            "\n# Who comes by http:// is led to https://.\n[[listen]]\naddress = \"*:80\"\nmode = \"redirect\"\n",
-        );
+    if let ListenAddress::Tcp(at) = address {
+        out.push_str(&redirect(at));
     }
     if let Some(email) = &answers.acme_email {
         out.push_str(&format!(
@@ -121,6 +142,22 @@ fn listeners(answers: &InitFlags, out: &mut String) {
         ));
     }
 }
+
+/// Who leads those to https:// that come without: on port 80 of the same address, where TLS has its own port. On another one nobody knows where
+/// they come.
+fn redirect(tls: SocketAddr) -> String {
+    let plain = literal::text(&written(&ListenAddress::Tcp(SocketAddr::new(tls.ip(), HTTP_PORT))));
+    let led = "Who comes by http:// is led to https://";
+    match tls.port() {
+        HTTPS_PORT => format!("\n# {led}.\n[[listen]]\naddress = {plain}\nmode = \"redirect\"\n"),
+        port => format!(
+            "\n# {led}, port {port}, where somebody listens for it.\n#[[listen]]\n#address = {plain}\n#mode = \"redirect\"\n"
+        ),
+    }
+}
+
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// So that it is the same wherever the file lies, and on a machine that speaks another IP.
 fn written(address: &ListenAddress) -> String {

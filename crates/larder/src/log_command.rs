@@ -72,6 +72,9 @@ fn run(flags: &LogFlags) -> Result<(), Ended> {
                 let says = Arc::clone(&stop);
                 ending_signals::on_first(move |_| says.store(true, Ordering::Relaxed))?;
             }
+            if asks_for_one(&flags.query) {
+                say!("{ONE_THAT_IS_OVER}");
+            }
             EventSource::live(&flags.larder, &flags.query, flags.rate, (until, &stop)).map_err(Ended::Failed)?
         }
         false => EventSource::of_files(&flags.from, query),
@@ -129,6 +132,14 @@ fn run(flags: &LogFlags) -> Result<(), Ended> {
     Ok(())
 }
 
+/// Does the query name the number of one exchange? That is over as a rule when somebody has it.
+fn asks_for_one(query: &str) -> bool {
+    query.split(|c: char| !(c.is_ascii_alphanumeric() || "_.".contains(c))).any(|word| word == "id")
+}
+
+const ONE_THAT_IS_OVER: &str = "what comes from now on is shown. One that is over stands in the access log as id=… ([log] path), or in a record: \
+                                larder log --record FILE, from before it came, and larder log --from FILE -q QUERY";
+
 fn show(out: &mut impl Write, form: LogForm, text: &TextForm, line: &[u8], event: &RecordedEvent) -> io::Result<()> {
     match form {
         LogForm::Json => out.write_all(line),
@@ -169,6 +180,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn a_query_for_one_exchange_is_known() {
+        assert!(
+            ["id == \"6f0c\"", "status == 500 and id=='a'", "(id ~ \"^6\")"].map(asks_for_one).iter().all(|is| *is)
+        );
+        assert!(!["", "status == 500", "origin.id == 3", "identity == 1"].map(asks_for_one).iter().any(|is| *is));
+    }
 
     const BEFORE: &str = "`larder log --fields` lists the fields:\n\n";
     const BEHIND: &str = "\n## As JSON\n";

@@ -8,6 +8,7 @@ use proxy::settings::ListenAddress;
 use serde_json::Value;
 
 use crate::admin_client::{self, AdminFlags, RemoteFlags};
+use crate::config;
 use crate::port_holder::{self, PortHolder};
 
 #[derive(Clone, Debug, Args)]
@@ -20,6 +21,10 @@ pub fn reload(flags: &ReloadFlags) -> ExitCode {
     let larder = &flags.remote.larder;
     let (status, answer) = match admin_client::exchange_json(larder, "POST", "/reload", None) {
         Ok(answered) => answered,
+        // A file that does not say whom to ask has the mistake in it; nobody was asked.
+        Err(why) if larder.config.as_deref().is_some_and(|file| config::load_admin(file).is_err()) => {
+            return admin_client::failed(&why);
+        }
         Err(why) => return admin_client::failed(&with_advice(why, &refused_to_speak(larder))),
     };
     let text = match (flags.remote.json, status) {

@@ -11,21 +11,11 @@ use crate::plan::{AdminPlan, HistoryPlace, Plan};
 const TOKEN_FORM: &str = "at least 16 printable characters without spaces";
 
 pub fn read(mut section: Section<'_>, plan: &mut Plan) {
-    let address = section.read("address", |node| {
-        let written = address_text(node)?;
-        parse_admin(written)
-            .map_err(|why| Complaint::new(node.span(), format!("`{written}` is no address for [admin]"), why))
-    });
-    if let Some(address) = address {
-        plan.admin.address = address;
-        plan.admin.asked_for = true;
-    }
+    read_way_in(&mut section, &mut plan.admin);
     plan.settings.debug = section.read("debug", switch).unwrap_or(false);
     if let Some(networks) = section.read_list("details_to", network) {
         plan.settings.details_to = networks;
     }
-    plan.admin.token = section.read("token", |node| parsed(node, "token", TOKEN_FORM, token));
-    plan.admin.token_file = section.read("token_file", |node| parsed(node, "file", "a path", path));
     let history = section.read("history", |node| parsed(node, "history", "a path, or \"off\"", path));
     if let Some(file) = history {
         plan.admin.history = if file.as_os_str() == "off" { HistoryPlace::Off } else { HistoryPlace::At(file) };
@@ -35,6 +25,22 @@ pub fn read(mut section: Section<'_>, plan: &mut Plan) {
         section.complaints().add(complaint.suggest("leave token out: whoever reads this file reads it"));
     }
     section.end();
+}
+
+/// Where it is and what it takes to be let in: all that a command wants to know, whatever else is in the section. A key that somebody has
+/// appended to the file stands in its last one.
+pub fn read_way_in(section: &mut Section<'_>, admin: &mut AdminPlan) {
+    let address = section.read("address", |node| {
+        let written = address_text(node)?;
+        parse_admin(written)
+            .map_err(|why| Complaint::new(node.span(), format!("`{written}` is no address for [admin]"), why))
+    });
+    if let Some(address) = address {
+        admin.address = address;
+        admin.asked_for = true;
+    }
+    admin.token = section.read("token", |node| parsed(node, "token", TOKEN_FORM, token));
+    admin.token_file = section.read("token_file", |node| parsed(node, "file", "a path", path));
 }
 
 /// The token that lies in a file of its own. It is on one line, and may have a line end behind it.

@@ -353,7 +353,11 @@ impl<'a> Section<'a> {
         let meant = nearest(key, self.known.iter().chain(&self.shared).copied());
         let spelling_of = meant.filter(|meant| fold(meant) == fold(key));
         if let Some(advice) = self.advice(key, spelling_of) {
-            return complaint.suggest(advice.write);
+            let complaint = complaint.suggest(advice.write);
+            return match advice.of {
+                Some(meant) => complaint.of_key(meant),
+                None => complaint,
+            };
         }
         match meant {
             Some(meant) => complaint.suggest(format!("did you mean `{meant}`?")).of_key(meant),

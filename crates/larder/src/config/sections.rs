@@ -44,7 +44,9 @@ pub fn listeners(sections: Vec<Section<'_>>, acme: Option<&AcmeSettings>) -> Lis
         let address = section.read("address", |node| {
             let written = address_text(node)?;
             let address = parse_listen(written)
-                .map_err(|why| Complaint::new(node.span(), format!("larder cannot listen on `{written}`"), why))?;
+                .map_err(|why| Complaint::new(node.span(), format!("larder cannot listen on `{written}`"), why))
+                // Whose port stands in a key of its own is told by that.
+                .map_err(|complaint| complaint.following_from(&["address"]))?;
             // Port 0 is another one each time.
             let picks_a_port = matches!(address, ListenAddress::Tcp(tcp) if tcp.port() == 0);
             match !picks_a_port && listeners.iter().any(|l| l.address == address) {

@@ -108,6 +108,40 @@ fn rights_of_what_is_no_file_stay() {
     assert!(reads.wait().expect("it ends").success());
 }
 
+/// Words that people append to the file belong to the site.
+#[test]
+fn what_is_appended_is_a_word_of_the_route() {
+    let folder = folder("appended");
+    let written = larder(&folder, &["init", "--root", "www", "--listen", "127.0.0.1:0", "--host", "localhost"]);
+    assert!(written.status.success() && !said(&written).contains("warning"), "{}", said(&written));
+    let text = std::fs::read_to_string(folder.join("larder.toml")).expect("it was written");
+    assert!(text.contains("host = [\"localhost\"]") && text.contains("#error_pages = { 404"), "{text}");
+    assert!(text.contains("#cache_control = ") && text.contains("[log]\npath = \"-\""), "{text}");
+    std::fs::write(folder.join("larder.toml"), text + "closed_paths = ['/secret']\n").expect("it can be written");
+    let checked = larder(&folder, &["check", "--file-only", "larder.toml"]);
+    assert!(checked.status.success(), "{}", said(&checked));
+    std::fs::write(folder.join("www/404.html"), "not here").expect("the folder can be written");
+    assert!(larder(&folder, &["init", "--root", "www", "--force"]).status.success());
+    let text = std::fs::read_to_string(folder.join("larder.toml")).expect("it was written");
+    assert!(text.contains("\nerror_pages = { 404 = \"/404.html\" }"), "{text}");
+}
+
+/// What is written where files are shown, and what browsers would refuse.
+#[test]
+fn what_is_unwise_is_said_when_it_is_written() {
+    let folder = folder("unwise");
+    let written = larder(&folder, &["init", "--root", ".", "--listen", "127.0.0.1:0"]);
+    let told = said(&written);
+    assert!(written.status.success() && told.contains("warning: larder.toml lies beneath the root "), "{told}");
+    assert!(told.contains("such as /etc/larder"), "{told}");
+    let made = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).expect("a certificate");
+    let both = format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem());
+    std::fs::write(folder.join("a.pem"), both).expect("the folder can be written");
+    let words = ["init", "--root", "www", "--cert", "a.pem", "--host", "a.test,www.a.test", "-o", "other.toml"];
+    let told = said(&larder(&folder, &words));
+    assert!(told.contains("no certificate is for www.a.test") && !told.contains("is for a.test,"), "{told}");
+}
+
 #[test]
 fn nobody_is_asked_where_there_is_no_terminal() {
     let folder = folder("silent");
@@ -140,7 +174,8 @@ fn a_wordpress_is_a_folder_php_fpm_and_a_preset() {
     let but_its_token =
         |name: &str| text(name).lines().filter(|line| !line.starts_with("token = ")).collect::<String>();
     assert_eq!(but_its_token("asked.toml").replace("asked.toml", "larder.toml"), but_its_token("larder.toml"));
-    assert_ne!(text("asked.toml").lines().last(), text("larder.toml").lines().last());
+    let token = |name: &str| text(name).lines().find(|line| line.starts_with("token = ")).map(str::to_owned);
+    assert!(token("asked.toml").is_some() && token("asked.toml") != token("larder.toml"));
     let checked = larder(&folder, &["check", "larder.toml"]);
     let warned = "warning: origin.php.fastcgi: there is no socket at unix:/nowhere/php.sock";
     assert!(checked.status.success() && said(&checked).contains(warned), "{}", said(&checked));

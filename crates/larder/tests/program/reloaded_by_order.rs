@@ -68,10 +68,34 @@ fn what_is_no_toml_is_refused_by_the_larder_that_runs_and_counted() {
     assert!(code == Some(1) && errors.contains("not reloaded") && errors.contains("write ttl = \"1h\""), "{errors}");
     assert_eq!(metric(&larder, "larder_reloads_total{outcome=\"refused\"}"), "1");
 
+    // What was appended stands in the last section, be it [admin]: the larder that runs says so.
+    let former = std::fs::read_to_string(&config).expect("it is there");
+    let (header, admin) = former.split_once("[admin]").expect("it has one");
+    let (admin, rest) = admin.split_at(admin.find("\n[").unwrap_or(admin.len()));
+    std::fs::write(&config, format!("{header}{}\n[admin]{admin}\nttl = \"1m\"\n", rest.replace("ttl = 1h\n", "")))
+        .expect("it can be written");
+    let (code, errors) = reload();
+    assert!(code == Some(1) && errors.contains("unknown key `ttl` in [admin]"), "{errors}");
+    assert!(errors.contains("`ttl` belongs in [[route]]") && !errors.contains("Is the "), "{errors}");
+    std::fs::write(&config, former).expect("it can be written");
+
     // A new token is none of the larder that runs, which has to read the file first.
     larder.rewrite_config(|text| text.replace("ttl = 1h\n", "").replace("0123456789abcdef", "fedcba9876543210"));
     let (code, errors) = reload();
     assert!(code == Some(1) && errors.contains("`kill -HUP ") && errors.contains("--token-file"), "{errors}");
+}
+
+#[test]
+fn a_root_that_is_not_there_is_refused() {
+    let larder = PurgingLarder::start("no-root", false);
+    larder.rewrite_config(|text| text + "[[route]]\npath = \"/files\"\nroot = \"no-such-folder\"\n");
+    let output = larder.command(&["reload"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && errors.contains("no-such-folder of /files cannot be read"), "{errors}");
+    let (status, seen) = larder.order("POST /reload", "");
+    assert_eq!((status, seen["outcome"].as_str()), (422, Some("refused")), "{seen}");
+    std::fs::create_dir_all(larder.folder.join("no-such-folder")).expect("the folder can be written");
+    assert!(larder.said(&["reload"]).contains("/files is new"));
 }
 
 #[test]

@@ -18,6 +18,14 @@ fn alone(line: &str) -> String {
 
 /// What is wrong, what is said of it, and what somebody has then who did literally that.
 #[test]
+fn a_port_in_a_key_of_its_own_is_one_mistake() {
+    let complaints = read("[[listen]]\naddress = \"127.0.0.1\"\nport = 8080\n").unwrap_err();
+    assert_eq!(complaints.len(), 1, "{complaints:?}");
+    assert!(complaints[0].what.contains("unknown key `port`"), "{complaints:?}");
+    assert_eq!(read("[[listen]]\naddress = \"127.0.0.1\"\n").unwrap_err().len(), 1);
+}
+
+#[test]
 fn a_value_that_cannot_be_is_met_with_one_that_can() {
     let site = "[origin.site]\nurls = [\"http://127.0.0.1:3000\"]\n[[route]]\norigin = \"a\"\n";
     let listen = |value: &str| format!("[[listen]]\naddress = {value}\n");
