@@ -38,6 +38,7 @@ pub fn stat(flags: &StatFlags) -> ExitCode {
 
 pub fn top(flags: &TopFlags) -> ExitCode {
     match TopView::open(flags) {
+        Ok(mut view) if flags.json => ended(in_lines(&mut view, flags.every)),
         Ok(view) => watch(view, flags.every),
         Err(why) => failed(&why),
     }
@@ -45,6 +46,7 @@ pub fn top(flags: &TopFlags) -> ExitCode {
 
 pub fn hist(flags: &HistFlags) -> ExitCode {
     match HistView::open(flags) {
+        Ok(mut view) if flags.json => ended(in_lines(&mut view, flags.every)),
         Ok(view) => watch(view, flags.every),
         Err(why) => failed(&why),
     }
@@ -58,11 +60,14 @@ fn print(text: &str) -> ExitCode {
 
 /// Until somebody has seen enough, or the larder is gone.
 fn watch(mut view: impl View, every: Duration) -> ExitCode {
-    let ended = match TerminalScreen::open(Keys::Read) {
+    ended(match TerminalScreen::open(Keys::Read) {
         Some(screen) => on_screen(screen, &mut view, every),
         None => in_lines(&mut view, every),
-    };
-    match ended {
+    })
+}
+
+fn ended(how: Result<(), String>) -> ExitCode {
+    match how {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => failed(&why),
     }

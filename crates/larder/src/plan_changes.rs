@@ -9,6 +9,7 @@ use proxy::settings::{RouteSettings, RouteTarget};
 use crate::addresses::show_listen;
 use crate::config::shown_route;
 use crate::plan::Plan;
+use crate::trace_collector::TraceCollector;
 
 /// The parts that differ, by section.
 pub fn between(before: &Plan, after: &Plan) -> Vec<String> {
@@ -99,7 +100,7 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
         said("[limits]", &settings.limits),
         said("[forward]", &settings.forward),
         said("[log]", &(&plan.log, &settings.log_format)),
-        said("[traces]", &(&settings.traces, &plan.trace_collector)),
+        said("[traces]", &(&settings.traces, plan.trace_collector.as_ref().map(all_of_collector))),
         said("[acme]", &plan.acme),
         said("[admin]", &(&plan.admin.token, &settings.details_to, settings.debug)),
         said("[resolver]", &settings.resolver),
@@ -108,6 +109,12 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
         said("odd_field_names", &settings.odd_field_names),
         said("hsts", &settings.hsts),
     ]
+}
+
+/// With the values of its headers, which print themselves as secrets.
+fn all_of_collector(collector: &TraceCollector) -> impl Debug + use<'_> {
+    let headers: Vec<_> = collector.headers.iter().map(|(name, value)| (name, value.as_bytes())).collect();
+    (&collector.url, headers, &collector.service_name)
 }
 
 /// Of parts with names which came, which are others, and which went.
@@ -143,6 +150,17 @@ mod tests {
         assert_eq!(in_a_line(&[]), "nothing that larder.toml says is new");
         assert_eq!(in_a_line(&changed[..2]), "new: [origin] o0, [origin] o1");
         assert!(in_a_line(&changed).ends_with("[origin] o7 and 2 more"));
+    }
+
+    /// Values of headers print themselves as secrets.
+    #[test]
+    fn another_token_for_the_collector_is_seen() {
+        let plan = |token: &str| {
+            let traces = format!("[traces]\nendpoint = \"http://127.0.0.1:4318\"\nheaders = {{ Authorization = \"{token}\" }}\n");
+            config::read(&format!("{BEFORE}{traces}")).unwrap_or_else(|wrong| panic!("{wrong:?}"))
+        };
+        assert_eq!(between(&plan("a"), &plan("b")), ["[traces]"]);
+        assert!(between(&plan("a"), &plan("a")).is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
+use serde_json::{Value, json};
 
 use crate::admin_client::AdminFlags;
 use crate::live_command::figures_source::{metrics, since};
@@ -39,6 +40,8 @@ pub struct HistView {
     kept: VecDeque<(Duration, [Columns; 2])>,
     begun: Moment,
     is_gone: bool,
+    /// Lines are for programs.
+    as_json: bool,
 }
 
 impl HistView {
@@ -51,7 +54,18 @@ impl HistView {
             kept: VecDeque::from([first]),
             begun: Moment::now(),
             is_gone: false,
+            as_json: flags.json,
         })
+    }
+
+    /// For programs: how many, and the microseconds below which so many in a hundred were.
+    fn json(&self) -> Value {
+        let columns = self.columns();
+        let of = |counts: &[u64; COLUMNS]| {
+            let [p50, p90, p99] = [50.0, 90.0, 99.0].map(|percent| percentile(counts, percent));
+            json!({ "count": counts.iter().sum::<u64>(), "p50_us": p50, "p90_us": p90, "p99_us": p99, "by_power_of_two_us": counts })
+        };
+        json!({ "answers": !self.is_gone, "from_store": of(&columns.hits), "by_origins": of(&columns.others) })
     }
 
     /// What was answered within the window.
@@ -205,6 +219,9 @@ impl View for HistView {
     }
 
     fn lines(&self) -> String {
+        if self.as_json {
+            return format!("{}\n", self.json());
+        }
         if self.is_gone {
             return "larder does not answer\n".to_owned();
         }
@@ -248,7 +265,17 @@ mod tests {
             kept: kept.iter().zip(0..).map(|(text, at)| (Duration::from_secs(at), read(text))).collect(),
             begun: Moment::now(),
             is_gone: false,
+            as_json: false,
         }
+    }
+
+    #[test]
+    fn programs_get_an_object_a_line() {
+        let view = HistView { as_json: true, ..view(&[metrics_of([1, 1], 1), metrics_of([101, 11], 5)]) };
+        let told: Value = serde_json::from_str(view.lines().trim_end()).expect("it is JSON");
+        let of = |which: &str, key: &str| told[which][key].as_u64();
+        assert_eq!((of("from_store", "count"), of("from_store", "p50_us"), of("from_store", "p99_us")), (Some(110), Some(16), Some(32)));
+        assert_eq!((of("by_origins", "count"), told["answers"].as_bool()), (Some(4), Some(true)));
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub struct TopFlags {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub every: Duration,
 
+    /// Print an object of JSON each time, a line each
+    #[arg(long)]
+    pub json: bool,
+
     #[command(flatten)]
     pub larder: AdminFlags,
 }
@@ -61,6 +65,10 @@ pub struct HistFlags {
     /// Of the last so long
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = window)]
     pub window: Duration,
+
+    /// Print an object of JSON each time, a line each
+    #[arg(long)]
+    pub json: bool,
 
     /// How often it is read again
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]

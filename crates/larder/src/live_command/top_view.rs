@@ -11,6 +11,7 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Row, Table};
+use serde_json::{Value, json};
 
 use crate::live_command::figures_source::since;
 use crate::live_command::live_flags::{TopFlags, TopOrder};
@@ -30,6 +31,8 @@ const ROWS_MAX: usize = 500;
 pub struct TopView {
     seen: Arc<Mutex<Seen>>,
     order: TopOrder,
+    /// Lines are for programs.
+    as_json: bool,
 }
 
 /// What the thread that reads along has seen.
@@ -75,7 +78,7 @@ impl TopView {
                 }
             })
             .map_err(|error| format!("no thread can be started: {error}"))?;
-        Ok(TopView { seen, order: flags.order })
+        Ok(TopView { seen, order: flags.order, as_json: flags.json })
     }
 }
 
@@ -116,6 +119,27 @@ impl Seen {
             ]
         };
         self.tally.rows(order, rows_max).into_iter().map(row).collect()
+    }
+}
+
+impl Seen {
+    /// The same, for programs: times in microseconds.
+    fn json(&self, order: TopOrder, rows_max: usize) -> Value {
+        let seconds = since(self.begun).as_secs_f64().max(0.001);
+        let share = self.tally.share().max(f64::MIN_POSITIVE);
+        let row = |(value, kept): (String, KeptValue<TopSums>)| {
+            let KeptValue { count, error, sums } = kept;
+            json!({
+                "value": value, "count": count, "error": error, "per_second": count as f64 / seconds / share,
+                "from_store": sums.from_store, "failed": sums.failed, "bytes": sums.bytes,
+                "mean_us": sums.micros / (count - error).max(1),
+            })
+        };
+        let rows: Vec<Value> = self.tally.rows(order, rows_max).into_iter().map(row).collect();
+        json!({
+            "by": self.tally.by.name, "order": order_word(order), "seconds": seconds, "exchanges": self.tally.told,
+            "share": share, "rows": rows,
+        })
     }
 }
 
@@ -169,6 +193,9 @@ impl View for TopView {
 
     fn lines(&self) -> String {
         let seen = self.seen.lock();
+        if self.as_json {
+            return format!("{}\n", seen.json(self.order, LINES_MAX));
+        }
         let line = |cells: [String; 8]| {
             let [count, rate, error, store, failed, bytes, mean, value] = cells;
             format!("{count:>8} {rate:>8} {error:>6} {store:>6} {failed:>5} {bytes:>10} {mean:>9}  {value}\n")
@@ -195,7 +222,7 @@ mod tests {
             let event = RecordedEvent::parse(line.as_bytes()).expect("an object");
             seen.take(NextEvent::Event { line: Vec::new(), event });
         }
-        TopView { seen: Arc::new(Mutex::new(seen)), order: TopOrder::Requests }
+        TopView { seen: Arc::new(Mutex::new(seen)), order: TopOrder::Requests, as_json: false }
     }
 
     fn screen(view: &TopView, width: u16, height: u16) -> String {
@@ -214,6 +241,16 @@ mod tests {
         for (width, height) in [(1, 1), (20, 5), (300, 100)] {
             screen(&view, width, height);
         }
+    }
+
+    #[test]
+    fn programs_get_an_object_a_line() {
+        let view = TopView { as_json: true, ..view() };
+        let told: Value = serde_json::from_str(view.lines().trim_end()).expect("it is JSON");
+        assert_eq!((told["by"].as_str(), told["exchanges"].as_u64()), (Some("url"), Some(3)));
+        let first = &told["rows"][0];
+        assert_eq!((first["value"].as_str(), first["count"].as_u64()), (Some("a.test/b"), Some(2)));
+        assert_eq!((first["failed"].as_u64(), first["bytes"].as_u64()), (Some(1), Some(20)));
     }
 
     #[test]
