@@ -57,6 +57,7 @@ mod plain_exchange;
 mod ports;
 mod process_signal;
 mod project;
+mod prometheus;
 mod purge_cost;
 mod scenario_origin;
 mod seeded_run;
@@ -99,6 +100,8 @@ usage: cargo xtask TASK
   h2spec                   the public conformance test of HTTP/2 against larder, over TLS and in the clear
   collector                spans and log records of larder to the OpenTelemetry Collector, which is built with Go 1.26 or newer: are
                            they understood?
+  prometheus               larder's histograms in Prometheus 3, which is built with Go 1.26 or newer, as native ones: is what they answer
+                           right?
   vcl-corpus DIR           every .vcl file under DIR to Varnish's compiler and to larder check: do they agree?
                            and do whole files do the same in both, by the scenarios of xtask/originals/?
   originals DIR [NAME…]    only the second half of that, all scenarios or these
@@ -182,6 +185,7 @@ fn main() -> ExitCode {
         ["floods", options @ ..] => floods::task(&project, options),
         ["h2spec"] => h2spec::task(&project),
         ["collector"] => collector::task(&project),
+        ["prometheus"] => prometheus::task(&project),
         ["vcl-corpus", folder] => vcl_corpus::task(&project, folder),
         ["originals", folder, named @ ..] => originals::task(&project, folder, named),
         ["vtc", folder, named @ ..] => vtc::task(&project, folder, named),

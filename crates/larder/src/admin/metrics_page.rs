@@ -37,6 +37,29 @@ reloads, and the first 64 have counts of their own.
 This page is made from crates/larder/src/admin/metric_rows/ and, for the counters of the cores, crates/proxy/src/counters.rs:
 `UPDATE_DOCS=1 cargo test --release -p larder --bin larder` writes it anew.
 
+## Native histograms
+
+Prometheus 3 makes native histograms of these as it scrapes, with the bounds that they have (\"custom buckets\", NHCB): one series for each instead of one for
+each bucket, and no `_bucket`, `_sum` and `_count` any more.
+
+```yaml
+scrape_configs:
+  - job_name: larder
+    convert_classic_histograms_to_nhcb: true
+    static_configs:
+      - targets: [\"127.0.0.1:9180\"]
+```
+
+    histogram_quantile(0.99, sum(rate(larder_response_first_byte_seconds{class=\"miss\"}[5m])))
+    histogram_fraction(0, 0.1, rate(larder_response_seconds{class=\"hit\"}[5m]))
+
+The alerts and the dashboard of dist/ ask for the classic series, which `always_scrape_classic_histograms: true` keeps beside them. Prometheus before 3.8 needs
+`--enable-feature=native-histograms`.
+
+larder does not make them itself. The native histograms that can be scraped have bounds of powers of two of a second, or roots of those; larder counts by powers of two of a microsecond, so each
+count would have to be put into a bucket that it may not belong to, or be counted twice. Those with bounds of one's own have no form in which they can be scraped, other than this. And
+both would be a second way to say the same, in protobuf. `cargo xtask prometheus` builds Prometheus 3 and holds what it answers of these against what larder counted.
+
 ## What is equal to what
 
 When nothing is under way, these are equal to the last one. `cargo xtask counts` holds them against one another, and against what its clients
