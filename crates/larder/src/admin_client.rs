@@ -298,6 +298,7 @@ fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
             asked_for: false,
             token: None,
             token_file: None,
+            explain_header: None,
             history: HistoryPlace::Off,
         },
         Some(path) => config::load_admin(path).map_err(|error| without_error(&error.show(false)))?,

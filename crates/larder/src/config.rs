@@ -149,6 +149,7 @@ fn load_text(path: &Path, read: impl FnOnce(&str, &Path) -> Result<Plan, Vec<Com
     })?;
     paths_beside::apply(&mut plan, folder);
     admin_section::read_token_file(&mut plan.admin).map_err(|why| unreadable(path, why))?;
+    admin_section::set_explain_field(&mut plan).map_err(|why| unreadable(path, why))?;
     Ok(plan)
 }
 

@@ -60,6 +60,8 @@ pub struct Plan {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminPlan {
+    /// The field by which a request with the token asks why it is answered as it is.
+    pub explain_header: Option<String>,
     pub address: AdminAddress,
     /// An address that was asked for and is taken is an error, the default one a warning.
     pub asked_for: bool,
@@ -123,6 +125,7 @@ impl Default for Plan {
                 trusted_proxies: Vec::new(),
                 odd_field_names: false,
                 details_to: Network::LOOPBACK.to_vec(),
+                explain_field: None,
                 log_format: LogFormat::Combined,
                 debug: false,
                 as_varnishd: false,
@@ -138,6 +141,7 @@ impl Default for Plan {
                 asked_for: false,
                 token: None,
                 token_file: None,
+                explain_header: None,
                 history: HistoryPlace::default(),
             },
             log: None,

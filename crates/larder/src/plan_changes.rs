@@ -102,7 +102,7 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
         said("[log]", &(&plan.log, &settings.log_format)),
         said("[traces]", &(&settings.traces, plan.trace_collector.as_ref().map(all_of_collector))),
         said("[acme]", &plan.acme),
-        said("[admin]", &(&plan.admin.token, &settings.details_to, settings.debug)),
+        said("[admin]", &(&plan.admin.token, &plan.admin.explain_header, &settings.details_to, settings.debug)),
         said("[resolver]", &settings.resolver),
         said("server_name", &settings.server_name),
         said("trusted_proxies", &settings.trusted_proxies),

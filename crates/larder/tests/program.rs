@@ -8,6 +8,8 @@ mod acme_orders;
 mod answer_stream;
 #[path = "program/answering_origin.rs"]
 mod answering_origin;
+#[path = "program/answers_explained.rs"]
+mod answers_explained;
 #[path = "program/apache_beside.rs"]
 mod apache_beside;
 #[path = "program/as_tools.rs"]

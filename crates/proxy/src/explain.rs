@@ -10,17 +10,20 @@ mod held_rule;
 mod looked_up;
 mod opened;
 mod stored_response;
+mod told_in_answer;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use message::Scheme;
-use wire::Refusal;
+use wire::{ReceivedRequest, Refusal};
 
+use crate::asker::Asker;
+use crate::core::{Core, Shared};
 pub use crate::explain::held_rule::HeldRule;
 pub use crate::explain::stored_response::StoredResponse;
+pub(crate) use crate::explain::told_in_answer::line;
 use crate::reason::Reason;
-use crate::service::Proxy;
 
 /// A request that might come.
 #[derive(Clone, Debug)]
@@ -159,9 +162,12 @@ impl GivenReason {
     }
 }
 
-impl Proxy {
-    /// Explains a request. The error is what is refused of its bytes.
-    pub fn explain(&self, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
-        opened::explain(Arc::clone(&self.shared), question)
-    }
+/// What a request that has come would come to, told before anything is done of it.
+pub(crate) fn of_received(core: &Core, asker: &Asker<'_>, received: &ReceivedRequest<'_>) -> Explanation {
+    opened::of_received(core, asker, received)
+}
+
+/// What a request that nobody sent would come to. The error is what is refused of its bytes.
+pub(crate) fn of_question(shared: Arc<Shared>, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
+    opened::explain(shared, question)
 }

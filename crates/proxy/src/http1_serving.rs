@@ -23,7 +23,7 @@ use crate::connection::{Connection, DRAIN_IDLE_MS};
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
-use crate::exchange_opening;
+use crate::explained_opening;
 use crate::giving_way::give_way;
 use crate::http1_sending;
 use crate::http2_serving;
@@ -316,7 +316,7 @@ impl Connection {
     #[inline]
     fn take_request(&mut self, core: &Rc<Core>, received: ReceivedRequest<'_>, moment: Moment) -> Option<Turn> {
         self.requests_count += 1;
-        match exchange_opening::open(core, self, received, moment) {
+        match explained_opening::open(core, self, received, moment) {
             Opened::Begun(tx, step) => {
                 self.begins_transaction();
                 Some(Turn::Step(tx, step))

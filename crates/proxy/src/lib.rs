@@ -34,6 +34,7 @@
 //!     trusted_proxies: Vec::new(),
 //!     odd_field_names: false,
 //!     details_to: Vec::new(),
+//!     explain_field: None,
 //!     log_format: LogFormat::Combined,
 //!     debug: false,
 //!     as_varnishd: false,
@@ -106,6 +107,8 @@ mod exchange_opening;
 pub mod exchange_tally;
 mod exchanges;
 mod explain;
+mod explain_field;
+mod explained_opening;
 mod extended_connect;
 mod fastcgi_settings;
 mod fetch;
@@ -188,6 +191,7 @@ mod response_tags;
 mod route_rules;
 mod route_table;
 mod ruled_request;
+mod secret_comparison;
 mod send_outcome;
 mod server_names;
 mod service;
@@ -245,6 +249,7 @@ pub use purge_orders::{
 };
 pub use reason::Reason;
 pub use records::{RecordKind, RecordSide, RecordSink, each_record, record_of_program};
+pub use secret_comparison::is_same_secret;
 pub use server_names::{server_hostname, server_identity, set_server_identity};
 pub use service::{MEMORY_BYTES_MIN, Proxy, Start, StartError};
 pub use static_files::file_types;

@@ -36,7 +36,18 @@ pub(crate) fn with<T>(
     let mut spans = Vec::new();
     let received = read_request(head, &mut spans, &site.settings.limits.request_head, scheme)?;
     // All of it is there: a head without an end has a line that does not end.
-    let mut received = received.ok_or(refusals::LINE_END_INVALID)?;
+    let received = received.ok_or(refusals::LINE_END_INVALID)?;
+    Ok(of_received((core, site), asker, received, then))
+}
+
+/// The same of one that has been read.
+pub(crate) fn of_received<T>(
+    (core, site): (&Core, &Arc<Site>),
+    asker: &Asker<'_>,
+    received: ReceivedRequest<'_>,
+    then: impl FnOnce(RuledRequest<'_, '_>) -> T,
+) -> T {
+    let mut received = received;
     let fields_at_origin = receive::fields_at_origin(site, asker, &received);
     receive::at_origin(&mut received.request, fields_at_origin.as_ref());
     let mut room = core.room_to_rewrite();
@@ -45,5 +56,5 @@ pub(crate) fn with<T>(
     if room.rewritten().is_some_and(|rewritten| rewritten.put_into(&mut received.request)) {
         seen = FieldSet::of(received.request.fields);
     }
-    Ok(then(RuledRequest { received: &received, came: &came, seen, client, ruling }))
+    then(RuledRequest { received: &received, came: &came, seen, client, ruling })
 }

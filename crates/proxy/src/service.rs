@@ -11,6 +11,7 @@ use cache::{Cache, CacheSettings, CacheStats, Disk, DiskStats, EvictionKind};
 use parking_lot::Mutex;
 use tls::ServerTls;
 use vcl::World;
+use wire::Refusal;
 
 use crate::accepted::Listener;
 use crate::clock::{Clock, Moment, deadline_now_ms, mono_now_ms};
@@ -23,6 +24,7 @@ use crate::dry_runner::mocked_origins::Stage;
 use crate::edges::{Edge, EdgeCounts};
 use crate::events::event_readers::EventReaders;
 use crate::events::{EventQuery, EventReader, TooManyReaders};
+use crate::explain::{self, ExplainQuestion, Explanation};
 use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
 use crate::hit_history::{HitHistory, HitRatios};
@@ -227,6 +229,11 @@ impl Proxy {
     pub fn read_events(&self, query: EventQuery, per_second_max: u32) -> Result<EventReader, TooManyReaders> {
         let of_a_core = per_second_max.div_ceil(self.shared.loads.len().max(1) as u32);
         self.shared.event_readers.add(query, of_a_core)
+    }
+
+    /// Explains a request. The error is what is refused of its bytes.
+    pub fn explain(&self, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
+        explain::of_question(Arc::clone(&self.shared), question)
     }
 
     /// Where spans of traces wait for who exports them.

@@ -21,6 +21,7 @@ pub use crate::dictionary_paths::DictionaryPaths;
 pub use crate::dry_runner::mocked_origins::MockedOrigin;
 pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::esi_settings::{EsiPages, EsiSettings};
+pub use crate::explain_field::ExplainField;
 pub use crate::fastcgi_settings::{FastCgiKeepAlive, FastCgiSettings, RootScripts};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
@@ -90,6 +91,8 @@ pub struct Settings {
     pub odd_field_names: bool,
     /// Who reads what failed, where, and which setting changes it, in an error of ours; others read a number.
     pub details_to: Vec<Network>,
+    /// By which field of a request an operator asks to be told why it is answered as it is.
+    pub explain_field: Option<Arc<ExplainField>>,
     pub log_format: LogFormat,
     /// Admin verbs that only tests need, such as advancing the clock.
     pub debug: bool,

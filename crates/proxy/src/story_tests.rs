@@ -2,6 +2,7 @@
 //! socket has a name here, no file is read, and nothing waits: what a step does is said in one sentence and seen in microseconds.
 
 mod asked_over_fastcgi;
+mod asked_why;
 mod bodies_in_slices;
 mod delivery;
 mod edges_taken;

@@ -192,6 +192,8 @@ pub(crate) struct Transaction {
     pub(crate) own_fields: Fields,
     /// Counts of its client's requests, and of its route's, that it is one of.
     pub(crate) counted: Vec<Counted>,
+    /// Why it is answered as it is, where its client may know.
+    pub(crate) explained: Option<Box<str>>,
     /// Where it stands, if a page includes it; and what a page shares with its parts.
     pub(crate) place_in_page: PlaceInPage,
     /// What it costs, in the account of the process.

@@ -1,5 +1,11 @@
 //! `[admin]`: where metrics, status and commands are, and who may change anything.
 
+use std::sync::Arc;
+
+use http::HeaderName;
+use message::FieldName;
+use proxy::settings::ExplainField;
+
 use super::complaint::Complaint;
 use super::section::{Section, network, parsed, path, switch};
 use super::sections::address_text;
@@ -8,6 +14,7 @@ use crate::bounded_file;
 use crate::limits::TOKEN_FILE_BYTES_MAX;
 use crate::plan::{AdminPlan, HistoryPlace, Plan};
 
+const HEADER_FORM: &str = "the name of a header that nothing else means, such as X-Larder-Explain";
 const TOKEN_FORM: &str = "at least 16 printable characters without spaces";
 
 pub fn read(mut section: Section<'_>, plan: &mut Plan) {
@@ -16,6 +23,7 @@ pub fn read(mut section: Section<'_>, plan: &mut Plan) {
     if let Some(networks) = section.read_list("details_to", network) {
         plan.settings.details_to = networks;
     }
+    plan.admin.explain_header = section.read("explain_header", |node| parsed(node, "header", HEADER_FORM, header));
     let history = section.read("history", |node| parsed(node, "history", "a path, or \"off\"", path));
     if let Some(file) = history {
         plan.admin.history = if file.as_os_str() == "off" { HistoryPlace::Off } else { HistoryPlace::At(file) };
@@ -51,6 +59,25 @@ pub fn read_token_file(admin: &mut AdminPlan) -> Result<(), String> {
     let found = token(text.trim_end()).ok_or_else(|| why(format!("a token is {TOKEN_FORM}")))?;
     admin.token = Some(found);
     Ok(())
+}
+
+/// What asks why an answer is as it is holds the token, which may lie in a file.
+pub fn set_explain_field(plan: &mut Plan) -> Result<(), String> {
+    let Some(name) = &plan.admin.explain_header else { return Ok(()) };
+    let Some(token) = &plan.admin.token else {
+        return Err(
+            "explain_header of [admin] needs a token, or a token_file: who brings it is told what is stored".to_owned()
+        );
+    };
+    let field = ExplainField { name: name.as_str().into(), token: token.as_str().into() };
+    plan.settings.explain_field = Some(Arc::new(field));
+    Ok(())
+}
+
+/// One that the proxy itself reads is none.
+fn header(written: &str) -> Option<String> {
+    let name = written.parse::<HeaderName>().ok()?;
+    (FieldName::classify(name.as_str().as_bytes()) == FieldName::Other).then(|| written.to_owned())
 }
 
 fn token(written: &str) -> Option<String> {
@@ -122,5 +149,26 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         let both = read("[admin]\ntoken = \"0123456789abcdef\"\ntoken_file = \"a\"\n").unwrap_err();
         assert_eq!(both[0].what, "there is a token and a file with one");
+    }
+
+    #[test]
+    fn a_header_that_asks_why_needs_a_token_and_a_name_of_its_own() {
+        let folder = std::env::temp_dir().join(format!("larder-asks-why-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("larder.toml");
+        let loaded = |text: &str| {
+            std::fs::write(&file, format!("[admin]\n{text}\n")).unwrap();
+            load(&file).map(|plan| plan.settings.explain_field).map_err(|error: ConfigError| error.show(false))
+        };
+        let token = "token = \"0123456789abcdef\"";
+        let field = loaded(&format!("{token}\nexplain_header = \"X-Why\"")).unwrap().unwrap();
+        assert_eq!((&*field.name, &*field.token), ("X-Why", "0123456789abcdef"));
+        assert_eq!(loaded(token), Ok(None));
+        assert!(loaded("explain_header = \"X-Why\"").unwrap_err().contains("needs a token"));
+        for wrong in ["Cookie", "authorization", "a b", ""] {
+            let said = loaded(&format!("{token}\nexplain_header = \"{wrong}\"")).unwrap_err();
+            assert!(said.contains("X-Larder-Explain"), "{said}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -35,6 +35,10 @@ impl Site {
         Site::configured(url, (top, ""), "", others)
     }
 
+    pub fn start_with_both(url: &str, top: &str, admin: &str, others: &str) -> Site {
+        Site::configured(url, (top, ""), admin, others)
+    }
+
     fn configured(url: &str, (top, lines): (&str, &str), admin: &str, others: &str) -> Site {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place = format!("http2-origin-{}-{number}", std::process::id());

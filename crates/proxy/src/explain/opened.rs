@@ -46,6 +46,12 @@ pub(super) fn explain(shared: Arc<Shared>, question: &ExplainQuestion) -> Result
     ruled_request::with((&core, &site), &asker, asked, |ruled| explain_ruled(&core, &site, ruled))
 }
 
+pub(super) fn of_received(serving: &Core, asker: &Asker<'_>, received: &ReceivedRequest<'_>) -> Explanation {
+    let core = Core::that_only_looks(Arc::clone(&serving.shared), serving.clock());
+    let site = core.site();
+    ruled_request::of_received((&core, &site), asker, received.clone(), |ruled| explain_ruled(&core, &site, ruled))
+}
+
 fn explain_ruled(core: &Core, site: &Arc<Site>, ruled: RuledRequest<'_, '_>) -> Explanation {
     let RuledRequest { received, came, seen, client, ruling } = ruled;
     let mut explained = Explanation::new(WouldBe::Miss, core.now().wall_ms);

@@ -118,6 +118,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         trusted_proxies: Vec::new(),
         odd_field_names: false,
         details_to: vec![],
+        explain_field: None,
         log_format: LogFormat::Combined,
         debug: true,
         as_varnishd: false,

@@ -6,9 +6,12 @@ use wire::Content;
 use crate::answer_head::AnswerHead;
 use crate::disks;
 use crate::downstream::Downstream;
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::records::request_records;
 use crate::transaction::{Step, Transaction};
+
+/// In it an operator is told why the answer is as it is.
+const EXPLANATION: &[u8] = b"larder-explain";
 
 pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, outgoing: Outgoing) -> Step {
     // The answer may say that its program has invalidated something: first the disks must know of that. Where they fail, the log says so,
@@ -29,6 +32,7 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, o
     {
         outgoing.body = outgoing.body.paced(pace);
     }
+    say_why(tx, &mut outgoing);
     let sent = downstream.send(outgoing, tx.head.version, tx.persistent).await;
     tx.persistent = sent.persistent;
     tx.outcome.body_bytes = sent.body_bytes;
@@ -36,4 +40,12 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, o
         request_records::sent(records, tx.head.version, (sent.head_bytes, sent.body_bytes), tx.persistent);
     }
     Step::Log(sent.end)
+}
+
+/// To who may know it: what became of the request, and what was to be expected.
+fn say_why(tx: &Transaction, outgoing: &mut Outgoing) {
+    let (Some(explained), OutgoingHead::Whole { head, .. }) = (&tx.explained, &mut outgoing.head) else { return };
+    let why = if tx.outcome.why.is_empty() { String::new() } else { format!(", why={}", tx.outcome.why) };
+    let value = format!("class={}{why}, {explained}", tx.outcome.verdict.token());
+    head.fields.push_named(EXPLANATION, value.as_bytes());
 }

@@ -99,6 +99,14 @@ pub const ADMIN: &[KeyDefinition] = &[
         .example("\"/etc/larder/admin.token\""),
     key(
         V0_1,
+        "explain_header",
+        Text("the name of a header"),
+        "A request of a site that brings the token of [admin] in this header is answered as always, and told why in larder-explain. docs/explain.md",
+    )
+    .without("no header asks that")
+    .example("\"X-Larder-Explain\""),
+    key(
+        V0_1,
         "history",
         Text("a path, or \"off\""),
         "The file of some 2 MB that keeps the dashboard's last day over a restart; \"off\" keeps it in memory alone. docs/dashboard.md",
