@@ -5,12 +5,13 @@
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
 //! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
 //! and origins stands in `vcl_requests` and `origin_requests`, what goes and is fetched again in `invalidation_requests`, what a
-//! request would come to in `explain_request`, and the config anew in `reload_request`.
+//! request would come to in `explain_request`, the config in `config_request`, and the config anew in `reload_request`.
 
 mod admin_request;
 mod admin_rights;
 
 mod asked_within;
+mod config_request;
 mod dashboard_files;
 mod event_stream;
 pub mod exchange_figures;
@@ -58,6 +59,7 @@ use tokio::task::AbortHandle;
 use wire::{Persistence, whole_answer};
 
 use crate::acme_board::AcmeBoard;
+use crate::held_config::HeldConfig;
 use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::reload_board::ReloadBoard;
@@ -93,6 +95,8 @@ pub struct Admin {
     pub history: Arc<History>,
     /// Reloads, and who orders them.
     pub reloads: Arc<ReloadBoard>,
+    /// What of larder.toml and flags holds.
+    pub config: Arc<HeldConfig>,
 }
 
 /// Who may do what.
@@ -268,6 +272,11 @@ where
             reply.into_answer(body.head_only)
         }
         Answer::Note(text) => note_request::act(&text, &admin.history).into_answer(false),
+        Answer::Config { head_only } => {
+            let config = Arc::clone(&admin.config);
+            let act = tokio::task::spawn_blocking(move || config_request::act(&config));
+            act.await.map_err(io::Error::other)?.into_answer(head_only)
+        }
         Answer::Reload => reload_request::act(&admin.reloads).await.into_answer(false),
         Answer::Explain { request, head_only } => {
             let proxy = admin.proxy.clone();

@@ -107,6 +107,16 @@ limit that was set by Varnish's name for it. Tokens and logins are shown, too.
 
 Exit codes: 0 shown; 1 the config is wrong; 2 wrong flags.";
 
+pub const RUNNING_EXAMPLES: &str = "\
+Examples:
+  larder config running --config larder.toml
+  larder config running --config larder.toml --json | jq .changed
+
+It asks at the admin address, with the token of [admin] or through its UNIX socket, and prints a larder.toml: what the larder that runs has read when it was
+started or last reloaded, with \"(secret)\" in place of tokens and passwords. Above it stands which sections of its file say something else by now.
+
+Exit codes: 0 shown; 1 refused, or nobody answers; 2 wrong flags.";
+
 pub const SCHEMA_EXAMPLES: &str = "\
 Examples:
   larder config schema > larder.schema.json

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use crate::bounded_file;
 use crate::config::{self, ConfigError, Shown};
 use crate::flag_settings;
-use crate::flags::{ConfigCommand, ShowFlags};
+use crate::flags::{ConfigCommand, ServeFlags, ShowFlags};
 use crate::limits::CONFIG_BYTES_MAX;
 use crate::routes_as_vcl;
+use crate::running_config;
 
 /// A closed pipe must not end it with a panic.
 pub fn config(command: &ConfigCommand) -> ExitCode {
@@ -20,6 +21,7 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         },
+        ConfigCommand::Running(flags) => return running_config::show(flags),
         ConfigCommand::Schema => format!("{:#}\n", config::schema()),
         ConfigCommand::Sample => config::sample(),
         ConfigCommand::Preset { name } => config::presets::text_of(name).unwrap_or_default().to_owned(),
@@ -29,6 +31,11 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// What holds with these flags, for others than their operator.
+pub fn without_secrets(flags: &ServeFlags) -> Result<String, ConfigError> {
+    shown(&ShowFlags { changed: false, secrets: false, as_vcl: false, serve: flags.clone() })
 }
 
 /// What holds with these flags.
@@ -75,7 +82,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::flags::{Command, Flags, ServeFlags};
+    use crate::flags::{Command, Flags};
     use crate::plan::Plan;
 
     fn flags(words: &[&str]) -> ShowFlags {

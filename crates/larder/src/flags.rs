@@ -9,9 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use proxy::settings::{ListenAddress, ListenMode, ListenerSettings, LogFormat, OriginUrl};
 
 use crate::addresses::{AdminAddress, parse_admin, parse_listen, parse_origin};
+use crate::admin_client::RemoteFlags;
 use crate::command_examples::{
     BENCH_EXAMPLES, CHECK_EXAMPLES, DEMO_EXAMPLES, EXPLAIN_EXAMPLES, IMPORT_EXAMPLES, INIT_EXAMPLES, LAB_EXAMPLES,
-    NOTE_EXAMPLES, RELOAD_EXAMPLES, SCHEMA_EXAMPLES, SERVE_EXAMPLES, SHOW_EXAMPLES, TOP_EXAMPLES,
+    NOTE_EXAMPLES, RELOAD_EXAMPLES, RUNNING_EXAMPLES, SCHEMA_EXAMPLES, SERVE_EXAMPLES, SHOW_EXAMPLES, TOP_EXAMPLES,
 };
 use crate::completions::{COMPLETIONS_EXAMPLES, CompletionsFlags};
 use crate::config::presets;
@@ -257,6 +258,9 @@ pub enum ConfigCommand {
     /// Show every setting that holds with these flags, and where it comes from, as a larder.toml that says the same
     #[command(after_help = SHOW_EXAMPLES)]
     Show(Box<ShowFlags>),
+    /// Show the config that the running larder holds, and whether its file says the same by now
+    #[command(after_help = RUNNING_EXAMPLES)]
+    Running(RemoteFlags),
     /// Print a JSON schema of larder.toml, for editors
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
@@ -489,6 +493,7 @@ mod tests {
         check(&["serve", "--server-name", "a b"], Err("a letter, then"));
         check(&["check"], Err("FILE"));
         check(&["config", "show", "--config", "larder.toml", "--changed", "--memory", "1GiB"], Ok(()));
+        check(&["config", "running", "--config", "larder.toml", "--json"], Ok(()));
         check(&["config"], Err("Usage"));
         check(
             &["init", "--root", "/srv", "--host", "a.test", "--acme-email", "a@a.test", "-o", "x", "--force"],

@@ -156,7 +156,9 @@ mod tests {
     #[test]
     fn another_token_for_the_collector_is_seen() {
         let plan = |token: &str| {
-            let traces = format!("[traces]\nendpoint = \"http://127.0.0.1:4318\"\nheaders = {{ Authorization = \"{token}\" }}\n");
+            let traces = format!(
+                "[traces]\nendpoint = \"http://127.0.0.1:4318\"\nheaders = {{ Authorization = \"{token}\" }}\n"
+            );
             config::read(&format!("{BEFORE}{traces}")).unwrap_or_else(|wrong| panic!("{wrong:?}"))
         };
         assert_eq!(between(&plan("a"), &plan("b")), ["[traces]"]);

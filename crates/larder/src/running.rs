@@ -112,6 +112,7 @@ impl Running {
             refresher: Arc::default(),
             history: Arc::default(),
             reloads: Arc::default(),
+            config: Arc::default(),
         });
         let history = match admin_socket {
             Some(_) => Some(keep_history(&plan, &admin)?),

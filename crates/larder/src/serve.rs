@@ -7,7 +7,9 @@ use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, Rout
 use proxy::{route_name, wall_now_ms};
 
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
+use crate::config_command;
 use crate::flags::ServeFlags;
+use crate::held_config::ReadConfig;
 use crate::limits::CERTIFICATE_LOOK_EVERY;
 use crate::plan::Plan;
 use crate::plan_changes;
@@ -38,10 +40,12 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         say!("{}", NO_ORIGIN);
         return if flags.config.is_some() { FAILED } else { ExitCode::from(WRONG_FLAGS) };
     }
+    let read = plan.clone();
     let mut running = match Running::start(plan, flags.config.is_some(), None) {
         Ok(running) => running,
         Err(sentence) => return fail(&sentence),
     };
+    hold(&running, &flags, read);
     if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
         return fail(&sentence);
     }
@@ -145,12 +149,25 @@ fn take_over(running: &mut Running, flags: &ServeFlags) -> Result<(Vec<String>, 
     if !plan.serves_something() {
         return Err(refused("it has no origin, no root and no forward proxy".to_owned()));
     }
-    let before = running.plan.clone();
+    let (before, read) = (running.plan.clone(), plan.clone());
     let mut warnings = running.reload(plan).map_err(refused)?;
+    hold(running, flags, read);
     if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
         warnings.push(sentence);
     }
     Ok((plan_changes::between(&before, &running.plan), warnings))
+}
+
+/// Has the admin address tell what holds, and what the file says by now. `read`: what was made of flags and file.
+fn hold(running: &Running, flags: &ServeFlags, read: Plan) {
+    let Ok(text) = config_command::without_secrets(flags) else { return };
+    let file = flags.config.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()));
+    let flags = flags.clone();
+    let by_now = move || match flags.plan_here() {
+        Ok(plan) => Ok(plan_changes::between(&read, &plan)),
+        Err(error) => Err(error.place()),
+    };
+    running.admin.config.hold(ReadConfig { text, file, wall_ms: wall_now_ms(), by_now: Box::new(by_now) });
 }
 
 /// The lines an operator sees first: where it is, and what is behind it.

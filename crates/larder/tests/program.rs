@@ -198,6 +198,8 @@ mod refreshed_by_order;
 mod reloaded_by_order;
 #[path = "program/request_trailers.rs"]
 mod request_trailers;
+#[path = "program/running_config_told.rs"]
+mod running_config_told;
 #[path = "program/secure_site.rs"]
 mod secure_site;
 #[path = "program/site_folder.rs"]

@@ -15,7 +15,7 @@ use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
-use super::{Rights, is_loopback, metrics_text, note_request, reload_request, status_json};
+use super::{Rights, config_request, is_loopback, metrics_text, note_request, reload_request, status_json};
 
 /// How far reading came.
 pub enum Read {
@@ -57,6 +57,10 @@ pub enum Answer {
     Invalidation {
         request: InvalidationRequest,
         body: Body,
+    },
+    /// The config that holds.
+    Config {
+        head_only: bool,
     },
     /// The config is to be read again.
     Reload,
@@ -156,6 +160,12 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match config_request::is_asked_by(request) {
+        Ok(()) if !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(()) => return Answer::Config { head_only },
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     match reload_request::is_asked_by(request) {
         Ok(()) if !may_change(&request.fields, door, rights) => return needs_rights(),
         Ok(()) => return Answer::Reload,
@@ -186,7 +196,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /explain, /purge, /refresh, /reload, /notes, /warm and /tags",
+                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /purge, /refresh, /reload, /notes, /warm and /tags",
             );
         }
     };
@@ -199,7 +209,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
 fn needs_rights() -> Answer {
     Answer::refusal(
         403,
-        "to change anything, or to see what is stored, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
+        "to change anything, or to see what is stored or set, send the token of [admin] (Authorization: Bearer TOKEN) or use its UNIX socket",
     )
 }
 
@@ -313,6 +323,7 @@ impl Answer {
             | Answer::Origin { .. }
             | Answer::Explain { .. }
             | Answer::History { .. }
+            | Answer::Config { .. }
             | Answer::Reload
             | Answer::Note(_)
             | Answer::Events(_) => {

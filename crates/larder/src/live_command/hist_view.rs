@@ -274,7 +274,10 @@ mod tests {
         let view = HistView { as_json: true, ..view(&[metrics_of([1, 1], 1), metrics_of([101, 11], 5)]) };
         let told: Value = serde_json::from_str(view.lines().trim_end()).expect("it is JSON");
         let of = |which: &str, key: &str| told[which][key].as_u64();
-        assert_eq!((of("from_store", "count"), of("from_store", "p50_us"), of("from_store", "p99_us")), (Some(110), Some(16), Some(32)));
+        assert_eq!(
+            (of("from_store", "count"), of("from_store", "p50_us"), of("from_store", "p99_us")),
+            (Some(110), Some(16), Some(32))
+        );
         assert_eq!((of("by_origins", "count"), told["answers"].as_bool()), (Some(4), Some(true)));
     }
 
