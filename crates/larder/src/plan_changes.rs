@@ -114,7 +114,7 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
 /// With the values of its headers, which print themselves as secrets.
 fn all_of_collector(collector: &TraceCollector) -> impl Debug + use<'_> {
     let headers: Vec<_> = collector.headers.iter().map(|(name, value)| (name, value.as_bytes())).collect();
-    (&collector.url, headers, &collector.service_name)
+    (&collector.traces, &collector.logs, headers, &collector.service_name)
 }
 
 /// Of parts with names which came, which are others, and which went.
