@@ -438,9 +438,9 @@ pub const LOG_TEXTS_BYTES_MAX: usize = 2 << 10;
 pub const EVENT_READERS_MAX: usize = 16;
 pub const EVENTS_WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// Spans and log records that wait on each core for who exports them, and what of all of them is sent at once (a piece more may be in it).
 /// What an answer says of why it is as it is, to who asks with the token.
 pub const EXPLAINED_BYTES_MAX: usize = 4 << 10;
+/// Spans and log records that wait on each core for who exports them, and what of all of them is sent at once (a piece more may be in it).
 pub const EXPORTS_WAITING_BYTES_MAX: usize = 1 << 20;
 pub const EXPORT_BATCH_BYTES_MAX: usize = 512 << 10;
 /// A query that says which events are meant: its text, and how deep its conditions may be nested.

@@ -28,8 +28,10 @@ fn who_brings_the_token_is_told_and_nobody_else() {
     let text = told(&hit);
     assert!(text.starts_with("class=hit, would-be=hit, ") && text.contains("fresh-by=\"Cache-Control: max-age=60\""));
     assert!(text.contains("fresh-until=\"") && hit.asked().is_empty() && hit.body() == "page", "{text}");
+    assert_eq!(hit.field("cache-control"), "max-age=60, private", "no cache on the way keeps it for others");
     for lines in [&[][..], &[WRONG], &["X-Why: "], &[RIGHT, RIGHT]] {
         let reply = story.get("/a?b=1", lines);
+        assert_eq!(reply.field("cache-control"), "max-age=60");
         assert_eq!((told(&reply).as_str(), reply.verdict().0, reply.body()), ("", CacheVerdict::Hit, "page"));
     }
 }

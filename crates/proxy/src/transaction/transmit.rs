@@ -1,6 +1,6 @@
 //! Transmit: hands the answer to the client, and writes down how it went.
 
-use message::Status;
+use message::{FieldName, Status};
 use wire::Content;
 
 use crate::answer_head::AnswerHead;
@@ -42,10 +42,11 @@ pub(crate) async fn run(tx: &mut Transaction, downstream: &mut Downstream<'_>, o
     Step::Log(sent.end)
 }
 
-/// To who may know it: what became of the request, and what was to be expected.
+/// To who may know it: what became of the request, and what was to be expected. A cache on the way to the operator keeps it for nobody else.
 fn say_why(tx: &Transaction, outgoing: &mut Outgoing) {
     let (Some(explained), OutgoingHead::Whole { head, .. }) = (&tx.explained, &mut outgoing.head) else { return };
     let why = if tx.outcome.why.is_empty() { String::new() } else { format!(", why={}", tx.outcome.why) };
     let value = format!("class={}{why}, {explained}", tx.outcome.verdict.token());
     head.fields.push_named(EXPLANATION, value.as_bytes());
+    head.fields.push(FieldName::CacheControl, "private");
 }
