@@ -304,6 +304,9 @@ impl FoundServer<'_, '_> {
                 });
                 Answered { lines, shown_elsewhere: Vec::new() }
             }
+            AnsweredBy::Files if found.level.has_no_files(self.tree.prefix) => {
+                Answered { lines: vec!["respond = { status = 404 }".to_owned()], shown_elsewhere: Vec::new() }
+            }
             AnsweredBy::Files => self.files(at),
             AnsweredBy::Scripts(origin) => self.scripts(at, &origin),
         };
