@@ -83,16 +83,14 @@ impl RouteTable {
         table
     }
 
-    /// Where a field says who brings a response, the same URL has one for each of its values. What is answered here is not stored, and says
-    /// by itself that it is for these alone; whom a field only shuts out gets none.
+    /// Where a field says who brings a response, the same URL has one for each of its values. Whom a field shuts out, or has answered here
+    /// by `no-store`, gets none that anybody keeps.
     fn select_by_conditions(&mut self) {
         let bringing = self.routes.iter().filter(|route| route.target.may_be_stored());
         let names: Vec<Box<str>> = bringing.flat_map(|route| &route.fields).map(FieldCondition::key).collect();
-        for route in &mut self.routes {
-            let is_answered = !route.target.may_be_stored() && route.target != RouteTarget::Closed;
-            let own = route.fields.iter().filter(|_| is_answered).map(FieldCondition::key);
-            for name in own.chain(names.iter().cloned()).collect::<Vec<_>>() {
-                let selector = Selector::Field(name);
+        for name in names {
+            for route in &mut self.routes {
+                let selector = Selector::Field(name.clone());
                 if !route.rules.caching.selected_by.contains(&selector) {
                     Arc::make_mut(&mut route.rules).caching.selected_by.push(selector);
                 }
@@ -173,7 +171,7 @@ fn without_dot(host: &[u8]) -> &[u8] {
 
 impl RouteTarget {
     /// Does somebody else bring what is answered, so that it may be stored?
-    fn may_be_stored(self) -> bool {
+    pub fn may_be_stored(self) -> bool {
         match self {
             RouteTarget::Origin(_) | RouteTarget::Root(_) | RouteTarget::StatusPage(_) | RouteTarget::Memcached(_) => {
                 true
@@ -492,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_by_which_nobody_is_asked_selects_no_response_but_the_answer_itself() {
+    fn a_field_by_which_nobody_is_asked_selects_no_response() {
         let with = |target| {
             let fields = vec![FieldCondition::present("X-Bad")];
             let table =
@@ -500,7 +498,7 @@ mod tests {
             table.iter().map(|route| route.rules.caching.selected_by.len()).collect::<Vec<_>>()
         };
         let found = [RouteTarget::Closed, RouteTarget::Itself, RouteTarget::Origin(1)].map(with);
-        assert_eq!(found, [vec![0, 0], vec![1, 0], vec![1, 1]]);
+        assert_eq!(found, [vec![0, 0], vec![0, 0], vec![1, 1]]);
     }
 
     #[test]

@@ -82,8 +82,8 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
 
 /// A field by which answers are told apart selects what is stored, and has to be there still when it does. Whom it only shuts out gets none.
 fn check_conditions(all: &Routes, top: &Section<'_>) {
-    let answering = all.routes.iter().filter(|route| route.target != RouteTarget::Closed);
-    let names = answering.flat_map(|route| &route.fields).map(FieldCondition::name);
+    let bringing = all.routes.iter().filter(|route| route.target.may_be_stored());
+    let names = bringing.flat_map(|route| &route.fields).map(FieldCondition::name);
     for name in names.collect::<BTreeSet<_>>() {
         let is_cookie = name.eq_ignore_ascii_case("cookie");
         let is_login = name.eq_ignore_ascii_case("authorization")
@@ -459,6 +459,36 @@ mod tests {
         check("root = \"/a\"\ntypes = { \".js\" = \"text/plain\" }", &["`.js` is no end of a name"]);
         check("root = \"/a\"\ntypes = { js = \"javascript\" }", &["`javascript` is no media type"]);
         check("origin = \"web\"\ndefault_type = \"text/plain\"", &["`default_type` is for routes with a root"]);
+    }
+
+    #[test]
+    fn what_is_asked_of_a_field_is_said_or_complained_of() {
+        check("closed = true\nheader = { A = \"(?i)~x\" }", &["the (?i) of a pattern stands behind its ~"]);
+        check(
+            "closed = true\nheader = { A = \"!~(\" }",
+            &["`(` is no regular expression: missing closing parenthesis"],
+        );
+        let neither =
+            "a field must have a value, in which a * stands for any text, or true for any value, or false for none";
+        check("closed = true\nheader = { A = 1 }", &[neither]);
+        check("closed = true\nheader = { A = [] }", &[neither]);
+        let fields = |route: &str| {
+            read_config(&format!("{route}\n[[route]]\nroot = \"/a\"\n")).unwrap().settings.routes[0].fields.clone()
+        };
+        let read = fields("[[route]]\nheader = { A = false, B = true, C = [\"~x\", \"!y\"] }\nclosed = true");
+        let written = |value| FieldCondition::written("C", value).unwrap();
+        let expect = [FieldCondition::missing("A"), FieldCondition::present("B"), written("~x"), written("!y")];
+        assert_eq!(read, expect);
+    }
+
+    /// What it shuts out is shut out before cookies are stripped.
+    #[test]
+    fn a_cookie_may_shut_out_and_lead_to_no_other_origin() {
+        let with = |answers: &str| {
+            let routes = format!("[[route]]\nheader = {{ Cookie = \"~bad\" }}\n{answers}\n[[route]]\norigin = \"a\"\n");
+            read_config(&format!("[origin.a]\nurls = \"http://a\"\n{routes}"))
+        };
+        assert!(with("closed = true").is_ok() && with("origin = \"a\"").is_err());
     }
 
     #[test]

@@ -61,6 +61,15 @@ mod tests {
         }
     }
 
+    /// nginx's own folder of files is not on every machine, and a larder does not start with a root that is not there.
+    #[test]
+    fn a_folder_of_nginxs_own_that_is_not_there_has_no_files() {
+        let (said, toml) = imported("no-root", "server { listen 8080; location /a { root /srv; } }");
+        let route = |path: &str| toml.split("[[route]]").find(|section| section.contains(path)).unwrap_or_default();
+        assert!(route("path = \"/\"\n").contains("respond = { status = 404 }"), "{toml}\n{said}");
+        assert!(route("'^/a'").contains("root = \"/srv\"") && toml.matches("root = ").count() == 1, "{toml}\n{said}");
+    }
+
     /// nginx looks for the location of the last name of `try_files` again, and asks its rules.
     #[test]
     fn what_a_rule_leads_away_is_no_fallback() {
