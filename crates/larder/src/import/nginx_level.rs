@@ -179,7 +179,7 @@ impl Level {
 
     /// Are its files those of nginx's own folder, which nothing names and which is not there? A larder does not start with a root that is not.
     pub fn has_no_files(&self, prefix: &Path) -> bool {
-        self.root.is_none() && self.fallback.is_none() && !self.root(prefix).is_dir()
+        self.root.is_none() && !self.root(prefix).is_dir()
     }
 
     /// Names that answer for a directory.

@@ -304,7 +304,10 @@ impl FoundServer<'_, '_> {
                 });
                 Answered { lines, shown_elsewhere: Vec::new() }
             }
-            AnsweredBy::Files if found.level.has_no_files(self.tree.prefix) => {
+            AnsweredBy::Files | AnsweredBy::Scripts(_) if found.level.has_no_files(self.tree.prefix) => {
+                if found.answer != AnsweredBy::Files || found.level.fallback.is_some() {
+                    self.leave(at, "404: there is no root for it, and nginx's own folder of files is not there");
+                }
                 Answered { lines: vec!["respond = { status = 404 }".to_owned()], shown_elsewhere: Vec::new() }
             }
             AnsweredBy::Files => self.files(at),

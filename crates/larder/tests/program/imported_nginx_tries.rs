@@ -64,6 +64,15 @@ mod tests {
     /// nginx's own folder of files is not on every machine, and a larder does not start with a root that is not there.
     #[test]
     fn a_folder_of_nginxs_own_that_is_not_there_has_no_files() {
+        let runs = "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; fastcgi_pass 127.0.0.1:1;";
+        for (inside, lines) in [("try_files $uri /index.php;", 1), (runs, 1), ("", 0)] {
+            let (said, toml) = imported("no-files", &format!("server {{ listen 8080; location / {{ {inside} }} }}"));
+            assert!(
+                toml.contains("respond = { status = 404 }") && !toml.contains("root = "),
+                "{inside}\n{toml}\n{said}"
+            );
+            assert_eq!(said.matches("nginx's own folder of files is not there").count(), lines, "{inside}\n{said}");
+        }
         let (said, toml) = imported("no-root", "server { listen 8080; location /a { root /srv; } }");
         let route = |path: &str| toml.split("[[route]]").find(|section| section.contains(path)).unwrap_or_default();
         assert!(route("path = \"/\"\n").contains("respond = { status = 404 }"), "{toml}\n{said}");
