@@ -8,6 +8,7 @@ pub(crate) mod expiry_records;
 pub(crate) mod fetch_records;
 pub(crate) mod frame_records;
 pub(crate) mod record_kind;
+pub(crate) mod record_word;
 pub(crate) mod request_records;
 pub(crate) mod session_records;
 pub(crate) mod task_records;
@@ -56,18 +57,25 @@ const FRAME_BYTES: usize = 3;
 
 /// Appends a record. What is longer than a length can say is cut.
 pub(crate) fn append(to: &mut Vec<u8>, kind: RecordKind, parts: &[&[u8]]) {
-    let frame_at = to.len();
-    to.extend_from_slice(&[kind as u8, 0, 0]);
+    let frame_at = open(to, kind);
     parts.iter().for_each(|part| to.extend_from_slice(part));
     close(to, frame_at);
+}
+
+/// Begins a record, whose text follows; [`close`] wants to know where.
+pub(crate) fn open(to: &mut Vec<u8>, kind: RecordKind) -> usize {
+    let frame_at = to.len();
+    to.extend_from_slice(&[kind as u8, 0, 0]);
+    frame_at
 }
 
 /// Says how long the record that begins at `frame_at` has become. A control byte in a text is escaped as in the access log: a line
 /// of the log is one line, whatever a program was given to write.
 pub(crate) fn close(to: &mut Vec<u8>, frame_at: usize) {
     let text_at = frame_at + FRAME_BYTES;
-    let is_text = !RecordKind::ALL.get(usize::from(to[frame_at])).is_some_and(|kind| kind.is_binary());
-    if is_text && to[text_at..].iter().fold(false, |bad, &byte| bad | is_control(byte)) {
+    if has_control(&to[text_at..])
+        && !RecordKind::ALL.get(usize::from(to[frame_at])).is_some_and(|kind| kind.is_binary())
+    {
         let text = to.split_off(text_at);
         for &byte in &text {
             match is_control(byte) {
@@ -79,6 +87,25 @@ pub(crate) fn close(to: &mut Vec<u8>, frame_at: usize) {
     let length = (to.len() - text_at).min(crate::limits::RECORD_BYTES_MAX);
     to.truncate(text_at + length);
     to[frame_at + 1..text_at].copy_from_slice(&(length as u16).to_le_bytes());
+}
+
+/// Eight bytes at a time: every field that comes in or goes out is looked through.
+fn has_control(text: &[u8]) -> bool {
+    let (eights, rest) = text.as_chunks::<8>();
+    eights
+        .iter()
+        .any(|eight| may_have_control(u64::from_le_bytes(*eight)) && eight.iter().any(|byte| is_control(*byte)))
+        || rest.iter().any(|byte| is_control(*byte))
+}
+
+/// Is any of the eight bytes below a blank, or DEL? A tab, and a byte behind such a one, may be taken for one.
+fn may_have_control(eight: u64) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGHS: u64 = ONES * 0x80;
+    let below_blank = eight.wrapping_sub(ONES * 0x20) & !eight;
+    let others_than_del = eight ^ (ONES * 0x7f);
+    let del = others_than_del.wrapping_sub(ONES) & !others_than_del;
+    (below_blank | del) & HIGHS != 0
 }
 
 fn is_control(byte: u8) -> bool {
@@ -108,6 +135,17 @@ mod tests {
         each_record(&bytes, |_, text| {
             assert_eq!(text, b"a\\x0d\\x0a- ReqURL /forged\\x1b\tb\xc3\xa9\\x7f");
         });
+    }
+
+    #[test]
+    fn a_control_byte_is_found_wherever_it_stands() {
+        for byte in 0..=u8::MAX {
+            for (length, at) in (1..20).flat_map(|length| (0..length).map(move |at| (length, at))) {
+                let mut text = vec![b'a'; length];
+                text[at] = byte;
+                assert_eq!(has_control(&text), is_control(byte), "{byte:#x} at {at} of {length}");
+            }
+        }
     }
 
     #[test]

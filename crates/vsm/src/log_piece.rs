@@ -80,13 +80,16 @@ impl LogPiece {
 
     fn put(&mut self, tag: LogTag, transaction: u32, text: &[u8]) {
         let text = &text[..text.len().min(usize::from(u16::MAX) - 1)];
-        let nul: &[u8] = if tag.is_binary() { b"" } else { b"\0" };
-        let first = u32::from(tag.number()) << 24 | (text.len() + nul.len()) as u32;
-        self.bytes.extend_from_slice(&first.to_ne_bytes());
-        self.bytes.extend_from_slice(&transaction.to_ne_bytes());
+        let bytes = text.len() + usize::from(!tag.is_binary());
+        let first = u32::from(tag.number()) << 24 | bytes as u32;
+        let head = u64::from(first) | u64::from(transaction) << 32;
+        // Words in the machine's order, one behind the other.
+        let head = if cfg!(target_endian = "little") { head } else { head.rotate_left(32) };
+        self.bytes.reserve(HEAD_BYTES + bytes + WORD_BYTES);
+        self.bytes.extend_from_slice(&head.to_ne_bytes());
         self.bytes.extend_from_slice(text);
-        self.bytes.extend_from_slice(nul);
-        self.bytes.resize(self.bytes.len().next_multiple_of(WORD_BYTES), 0);
+        let behind = bytes.next_multiple_of(WORD_BYTES) - text.len();
+        self.bytes.extend_from_slice(&[0; WORD_BYTES][..behind]);
     }
 }
 

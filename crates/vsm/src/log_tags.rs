@@ -126,6 +126,18 @@ const QUIET: [&str; 15] = [
     "VdpAcct",
 ];
 
+/// Those that hold bytes, by their numbers.
+const BINARY: u128 = {
+    let (mut bits, mut at) = (0, 0);
+    while at < NAMES.len() {
+        if let [b'H', b'2', b'R' | b'T', b'x', ..] = NAMES[at].as_bytes() {
+            bits |= 1 << (at + 1);
+        }
+        at += 1;
+    }
+    bits
+};
+
 impl LogTag {
     pub fn named(name: &str) -> Option<LogTag> {
         let at = NAMES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
@@ -134,7 +146,7 @@ impl LogTag {
 
     /// Is what such a record holds no text? Readers show it as hexadecimal digits, and it has no NUL behind it.
     pub fn is_binary(self) -> bool {
-        matches!(self.name(), "H2RxHdr" | "H2RxBody" | "H2TxHdr" | "H2TxBody")
+        BINARY & 1 << self.0 != 0
     }
 
     pub fn numbered(number: u8) -> Option<LogTag> {
@@ -199,6 +211,13 @@ mod tests {
         check("ObjLost", 54);
         check("VCL_call", 60);
         assert_eq!(LogTag::named("Nonesuch"), None);
+    }
+
+    #[test]
+    fn frames_of_http2_are_bytes_and_all_else_is_text() {
+        let binary = (1..=NAMES.len() as u8).filter_map(LogTag::numbered).filter(|tag| tag.is_binary());
+        let names: Vec<&str> = binary.map(LogTag::name).collect();
+        assert_eq!(names, ["H2RxHdr", "H2RxBody", "H2TxHdr", "H2TxBody"]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ const FAIL: usize = 7;
 const REFUSED: usize = 8;
 
 /// What is looked at: a few of many records.
-const READ: [RecordKind; 10] = [
+pub const READ: [RecordKind; 10] = [
     RecordKind::VclUse,
     RecordKind::Link,
     RecordKind::BackendOpen,
@@ -97,9 +97,14 @@ impl FetchTally {
     }
 
     fn forget(&mut self, xid: u32) {
-        let (backends, mut retries) = (std::mem::take(&mut self.backends), std::mem::take(&mut self.retries));
-        let (program, storages) = (retries.remove(&xid).unwrap_or_default(), self.storages);
-        *self = FetchTally { backends, retries, xid, program, storages, ..FetchTally::default() };
+        self.xid = xid;
+        // Every request comes by here: what there is room for already is used again.
+        self.program.clear();
+        self.backend.clear();
+        if let Some(program) = self.retries.remove(&xid) {
+            self.program = program;
+        }
+        (self.status, self.is_to_head, self.life_s, self.is_transient) = (0, false, 0.0, None);
     }
 
     fn await_retry(&mut self, xid: u32) {
@@ -125,13 +130,13 @@ impl FetchTally {
 
     /// A record, and what is known of the answer with it.
     pub fn note(&mut self, kind: RecordKind, text: &[u8]) -> Option<AnswerNoted> {
-        if !READ.contains(&kind) {
-            return None;
-        }
         let text = std::str::from_utf8(text).unwrap_or_default();
         let mut words = text.split(' ');
         match kind {
-            RecordKind::VclUse => self.program = words.next().unwrap_or_default().to_owned(),
+            RecordKind::VclUse => {
+                self.program.clear();
+                self.program.push_str(words.next().unwrap_or_default());
+            }
             // `bereq NUMBER retry`
             RecordKind::Link if text.ends_with(" retry") => {
                 self.await_retry(words.nth(1).and_then(|word| word.parse().ok()).unwrap_or(0));

@@ -9,7 +9,7 @@ use proxy::{RecordKind, each_record};
 use vsm::Counter;
 use wire::refusals;
 
-use super::fetch_tally::{AnswerNoted, FetchTally, OfBackend, OfStorages, carried};
+use super::fetch_tally::{self, AnswerNoted, FetchTally, OfBackend, OfStorages, carried};
 
 macro_rules! tallied {
     ($($at:ident $name:literal $meaning:literal $(.$unit:ident())?),* $(,)?) => {
@@ -79,6 +79,36 @@ const CLOSINGS: [(At, &str); 14] = [
     (At::RapidReset, "RAPID_RESET"),
 ];
 
+/// What is looked at besides what is read of fetches. Most of what a request records is neither.
+const NOTED: u128 = bits(&[
+    RecordKind::ReqAcct,
+    RecordKind::VclCall,
+    RecordKind::Begin,
+    RecordKind::HitPass,
+    RecordKind::HitMiss,
+    RecordKind::RespStatus,
+    RecordKind::BackendClose,
+    RecordKind::Error,
+    RecordKind::FetchError,
+    RecordKind::SessClose,
+]);
+const READ_OF_FETCHES: u128 = bits(&fetch_tally::READ);
+
+const fn bit(kind: RecordKind) -> u128 {
+    1 << kind as u8
+}
+
+const fn bits(kinds: &[RecordKind]) -> u128 {
+    let (mut all, mut at) = (0, 0);
+    while at < kinds.len() {
+        all |= bit(kinds[at]);
+        at += 1;
+    }
+    all
+}
+
+const _: () = assert!(RecordKind::ALL.len() <= u128::BITS as usize, "a bit for each kind of record");
+
 /// Varnish's parameter `shortlived` by default, in seconds.
 const SHORT_LIFE_S: f64 = 10.0;
 
@@ -123,10 +153,13 @@ impl LogTally {
         let mut fetches = self.fetches.lock();
         fetches.go_on(xid);
         each_record(records, |kind, text| {
-            if !self.is_of_included(xid, kind, text) {
+            let kind_bit = bit(kind);
+            if NOTED & kind_bit != 0 && !self.is_of_included(xid, kind, text) {
                 self.note(kind, text);
             }
-            if let Some(answer) = fetches.note(kind, text) {
+            if READ_OF_FETCHES & kind_bit != 0
+                && let Some(answer) = fetches.note(kind, text)
+            {
                 self.note_answer(answer);
             }
         });
@@ -235,7 +268,8 @@ mod tests {
             (RecordKind::FetchError, "origin \"s1\" (x): its answer was refused: response fields too many (a limit)"),
             (RecordKind::FetchError, "first byte timeout"),
         ] {
-            tally.note(kind, text.as_bytes());
+            let length = (text.len() as u16).to_le_bytes();
+            tally.read(7, &[&[kind as u8], &length[..], text.as_bytes()].concat());
         }
         for answer in [
             AnswerNoted::Life(None),

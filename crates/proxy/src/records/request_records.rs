@@ -12,8 +12,9 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
+use crate::records::record_word::RecordWord;
 use crate::records::session_records::SessionRecords;
-use crate::records::task_records::TaskRecords;
+use crate::records::task_records::{BLANK, TaskRecords};
 use crate::send_outcome::{self, SendOutcome};
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
@@ -21,6 +22,8 @@ use crate::vcl_story::xids;
 
 /// Where Varnish keeps what it does not store.
 pub(crate) const TRANSIENT: &[u8] = b"malloc Transient";
+
+const NOTHING: RecordWord<'static> = RecordWord::Text(b"");
 
 pub(crate) fn version_text(version: Version) -> &'static [u8] {
     match version {
@@ -60,7 +63,8 @@ pub(crate) fn begin(
 
 /// Who asks, and where: of a request as it came, and of each restart of it.
 pub(crate) fn started(records: &TaskRecords, client: SocketAddr, listener: &str) {
-    records.write(RecordKind::ReqStart, format_args!("{} {} {listener}", client.ip(), client.port()));
+    let (address, port) = (RecordWord::Address(client.ip()), RecordWord::Number(client.port().into()));
+    records.say(RecordKind::ReqStart, &[address, BLANK, port, BLANK, RecordWord::Text(listener.as_bytes())]);
 }
 
 /// The request for what a page includes, as its program first sees it.
@@ -94,13 +98,18 @@ fn announce<'s>(
     if let Some(session) = session {
         session.link(xid);
     }
-    records.write(RecordKind::Begin, format_args!("req {} rxreq", session.map_or(0, SessionRecords::xid)));
+    received_as(records, RecordKind::Begin, session.map_or(0, SessionRecords::xid));
     records.stamp_at("Start", moment);
     if version == Version::Http2 {
         records.put(RecordKind::ReqProtocol, &[version_text(version)]);
     }
     records.stamp_at("Req", moment);
     session.map_or("a0", SessionRecords::listener)
+}
+
+/// A request and its session name each other.
+pub(crate) fn received_as(records: &TaskRecords, kind: RecordKind, other: u64) {
+    records.say(kind, &[RecordWord::Text(b"req "), RecordWord::Number(other), RecordWord::Text(b" rxreq")]);
 }
 
 /// What was added before any program saw it: see `completed_fields::complete`.
@@ -155,7 +164,7 @@ pub(crate) fn response<'f>(
 pub(crate) fn status_line(records: &TaskRecords, of: Message, status: u16, reason: Option<&[u8]>) {
     let kinds = (RecordKind::of_head(of, HeadPart::Status), RecordKind::of_head(of, HeadPart::Reason));
     if let (Some(of_status), Some(of_reason)) = kinds {
-        records.write(of_status, format_args!("{status:03}"));
+        records.say(of_status, &[RecordWord::Status(status)]);
         records.put(of_reason, &[reason.unwrap_or_else(|| usual_reason(status))]);
     }
 }
@@ -173,23 +182,23 @@ pub(crate) fn body_begins(records: &TaskRecords) {
 /// What is stored answers the request.
 pub(crate) fn hit(records: &TaskRecords, stored: &StoredView<'_>, arriving: Option<(u64, Option<u64>)>) {
     let life = stored.lifetimes;
-    let ttl = left_s(life.ttl_ms);
-    let (grace, keep) = (life.grace_ms as f64 / 1_000.0, life.keep_ms as f64 / 1_000.0);
-    let xid = stored_xid(stored.fields);
+    let seconds = |ms: u64| RecordWord::Seconds(i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000));
+    let (xid, number) = (RecordWord::Number(stored_xid(stored.fields)), RecordWord::Number);
+    let (left, grace, keep) = (left(life.ttl_ms), seconds(life.grace_ms), seconds(life.keep_ms));
+    let words = [xid, BLANK, left, BLANK, grace, BLANK, keep];
     match arriving {
-        None => records.write(RecordKind::Hit, format_args!("{xid} {ttl:.6} {grace:.6} {keep:.6}")),
-        Some((so_far, None)) => {
-            records.write(RecordKind::Hit, format_args!("{xid} {ttl:.6} {grace:.6} {keep:.6} {so_far}"));
-        }
-        Some((so_far, Some(length))) => {
-            records.write(RecordKind::Hit, format_args!("{xid} {ttl:.6} {grace:.6} {keep:.6} {so_far} {length}"));
+        None => records.say(RecordKind::Hit, &words),
+        Some((so_far, length)) => {
+            let [so_far, length] =
+                [Some(so_far), length].map(|bytes| bytes.map_or([NOTHING; 2], |n| [BLANK, number(n)]));
+            records.say(RecordKind::Hit, &[&words[..], &so_far, &length].concat());
         }
     }
 }
 
 /// Freshness counts whole milliseconds, and is in the middle of one: nobody hits with all of a ttl left.
-fn left_s(ttl_ms: i64) -> f64 {
-    (ttl_ms as f64 - 0.5) / 1_000.0
+fn left(ttl_ms: i64) -> RecordWord<'static> {
+    RecordWord::Seconds(ttl_ms.saturating_mul(1_000).saturating_sub(500))
 }
 
 /// The number of the fetch that brought it.
@@ -200,8 +209,8 @@ pub(crate) fn stored_xid(fields: FieldsView<'_>) -> u64 {
 
 /// A mark that the look-up met: until when it says so.
 pub(crate) fn marked(records: &TaskRecords, kind: RecordKind, mark: &StoredView<'_>) {
-    let left_s = left_s(mark.lifetimes.ttl_ms);
-    records.write(kind, format_args!("{} {left_s:.6}", stored_xid(mark.fields)));
+    let (xid, left) = (RecordWord::Number(stored_xid(mark.fields)), left(mark.lifetimes.ttl_ms));
+    records.say(kind, &[xid, BLANK, left]);
 }
 
 /// It went out.

@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::records::RecordKind;
+use crate::records::request_records::received_as;
 use crate::records::task_records::{Carried, TaskRecords};
 use crate::vcl_story::xids;
 
@@ -133,7 +134,7 @@ impl SessionRecords {
 
     /// A request has come on it.
     pub(crate) fn link(&self, request: u64) {
-        self.task.write(RecordKind::Link, format_args!("req {request} rxreq"));
+        received_as(&self.task, RecordKind::Link, request);
         self.task.hand_over();
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::clock::{Clock, Moment};
 use crate::core::Core;
 use crate::limits::TASK_RECORDS_BYTES_MAX;
-use crate::records::{RecordKind, RecordSide, RecordSink, append, close};
+use crate::records::record_word::RecordWord;
+use crate::records::{RecordKind, RecordSide, RecordSink, append, close, open};
 
 /// Bytes that went either way, as ReqAcct and BereqAcct have them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +20,9 @@ pub(crate) struct Carried {
     pub(crate) head_out: u64,
     pub(crate) body_out: u64,
 }
+
+/// Between two words.
+pub(crate) const BLANK: RecordWord<'static> = RecordWord::Text(b" ");
 
 /// Ends when it is dropped, if nobody ended it: a client may leave at any time.
 pub(crate) struct TaskRecords {
@@ -60,12 +64,22 @@ impl TaskRecords {
         self.hand_over_if_many();
     }
 
-    /// A text that is formatted.
+    /// A text of several words, which stand as they are.
+    pub(crate) fn say(&self, kind: RecordKind, words: &[RecordWord<'_>]) {
+        {
+            let mut bytes = self.bytes.borrow_mut();
+            let frame_at = open(&mut bytes, kind);
+            words.iter().for_each(|word| word.append_to(&mut bytes));
+            close(&mut bytes, frame_at);
+        }
+        self.hand_over_if_many();
+    }
+
+    /// A text that is formatted: for what is not recorded of every hit.
     pub(crate) fn write(&self, kind: RecordKind, text: fmt::Arguments<'_>) {
         {
             let mut bytes = self.bytes.borrow_mut();
-            let frame_at = bytes.len();
-            append(&mut bytes, kind, &[]);
+            let frame_at = open(&mut bytes, kind);
             // Writing into memory cannot fail.
             let _ = bytes.write_fmt(text);
             close(&mut bytes, frame_at);
@@ -85,11 +99,18 @@ impl TaskRecords {
     pub(crate) fn stamp_at(&self, event: &str, at: Moment) {
         let (began, before) = (self.began.get(), self.stamped.replace(at));
         let (now, whole, since) = (self.clock.wall_micros(at), began.micros_until(at), before.micros_until(at));
-        let parts = |micros: u64| (micros / 1_000_000, micros % 1_000_000);
-        let ((now_s, now_us), (whole_s, whole_us), (since_s, since_us)) = (parts(now), parts(whole), parts(since));
-        self.write(
+        let seconds = |micros: u64| RecordWord::Seconds(micros as i64);
+        self.say(
             RecordKind::Timestamp,
-            format_args!("{event}: {now_s}.{now_us:06} {whole_s}.{whole_us:06} {since_s}.{since_us:06}"),
+            &[
+                RecordWord::Text(event.as_bytes()),
+                RecordWord::Text(b": "),
+                seconds(now),
+                BLANK,
+                seconds(whole),
+                BLANK,
+                seconds(since),
+            ],
         );
     }
 
@@ -132,7 +153,11 @@ impl TaskRecords {
             _ => ([head_in, body_in], [head_out, body_out]),
         };
         let (sum, sum_after) = (head + body, head_after + body_after);
-        self.write(kind, format_args!("{head} {body} {sum} {head_after} {body_after} {sum_after}"));
+        let [first, rest @ ..] = [head, body, sum, head_after, body_after, sum_after];
+        let mut words = [BLANK; 11];
+        words[0] = RecordWord::Number(first);
+        rest.into_iter().enumerate().for_each(|(at, number)| words[2 * at + 2] = RecordWord::Number(number));
+        self.say(kind, &words);
     }
 
     /// Does anybody read such records?

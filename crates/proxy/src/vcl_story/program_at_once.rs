@@ -257,10 +257,13 @@ fn record_processed(scope: &Scope<'_>) {
     }
 }
 
+/// Of an answer; more take another piece of memory.
+const USUAL_FIELDS: usize = 24;
+
 fn record_response(scope: &Scope<'_>) {
     let Side::Client(ClientState { records: Some(records), .. }) = scope.side else { return };
     let response = &scope.response;
-    let mut lines: Vec<(&[u8], &[u8])> = Vec::new();
+    let mut lines: Vec<(&[u8], &[u8])> = Vec::with_capacity(USUAL_FIELDS);
     response.fields.each(|_, name, value| lines.push((name, value)));
     let status = (response.status.get(), response.reason.get());
     request_records::response(records, vcl::Message::Resp, status, lines.into_iter());

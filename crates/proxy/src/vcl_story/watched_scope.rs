@@ -5,7 +5,7 @@
 //! is told to them. It does nothing of its own: what it is asked for the scope does.
 
 use std::cell::Cell;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use vcl::source_files::Span;
 use vcl::subroutines::Method;
@@ -20,6 +20,7 @@ use crate::dry_runner::mocked_exchange::RanHead;
 use crate::dry_runner::mocked_exchange::lossy;
 use crate::dry_runner::watch::Watch;
 use crate::records::record_kind::HeadPart;
+use crate::records::record_word::RecordWord;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, fetch_records, request_records};
 use crate::vcl_story::log_notes::DecidedBy;
@@ -148,6 +149,30 @@ impl<'s, 'a> Watched<'s, 'a> {
             _ => (&b""[..], &b""[..]),
         };
         RanHead { method: lossy(method), url: lossy(url), status: self.scope.response.status.get(), fields }
+    }
+}
+
+/// What a subroutine returned, without what stands in parentheses.
+#[derive(Default)]
+struct ActionWord {
+    bytes: [u8; 24],
+    length: usize,
+}
+
+impl ActionWord {
+    fn text(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl fmt::Write for ActionWord {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for &byte in text.as_bytes() {
+            let room = self.bytes.get_mut(self.length).filter(|_| byte != b'(').ok_or(fmt::Error)?;
+            *room = byte;
+            self.length += 1;
+        }
+        Ok(())
     }
 }
 
@@ -384,16 +409,18 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
 
     fn begun(&self, method: Method) {
         if let Some(records) = self.records {
-            let name = method.name().trim_start_matches("vcl_").to_ascii_uppercase();
-            records.put(RecordKind::VclCall, &[name.as_bytes()]);
+            let name = method.name();
+            let name = name.strip_prefix("vcl_").unwrap_or(name);
+            records.say(RecordKind::VclCall, &[RecordWord::Capitals(name.as_bytes())]);
         }
     }
 
     fn ended(&self, method: Method, how: &dyn fmt::Display) {
         if let Some(records) = self.records {
-            let how = how.to_string();
-            let action = how.split('(').next().unwrap_or_default();
-            records.put(RecordKind::VclReturn, &[action.as_bytes()]);
+            let mut action = ActionWord::default();
+            // It refuses what stands behind the word, and that is the end of it.
+            let _ = write!(action, "{how}");
+            records.put(RecordKind::VclReturn, &[action.text()]);
         }
         let Some(watch) = self.watch else { return };
         let (is_background, request) = match self.scope.side {
