@@ -167,7 +167,9 @@ impl Fetch {
     fn rendered(&self, head: &ResponseHead) -> Bytes {
         let is_surrogate = self.site.is_esi_surrogate && !self.is_forwarded();
         let edits = self.site.rules_of(self.routed).map(|rules| &rules.answer_fields);
-        stored_head::render(head, &self.site, is_surrogate, |field| edits.is_some_and(|edits| edits.removes(field)))
+        stored_head::render(head, &self.site, is_surrogate, |field| {
+            edits.is_some_and(|edits| edits.removes(head.status, field))
+        })
     }
 
     /// By what a response is selected that says so much of it.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cache::Key;
+use message::Status;
 
 use crate::core::Core;
 use crate::head_form::{CONTENT_LENGTH, DATE, HeadForm};
@@ -45,7 +46,7 @@ pub(crate) fn run<C: InstantClient>(
     tail.clear();
     C::Form::field(&mut tail, DATE, &stored_head::date(now));
     C::Form::number(&mut tail, CONTENT_LENGTH, file.length());
-    stored_head::write_end::<C::Form>(&mut tail, site, file.head().fields.view(), (parsed, edits));
+    stored_head::write_end::<C::Form>(&mut tail, site, (Status::OK, file.head().fields.view()), (parsed, edits));
     client.send(core, site, &HitResponse::to(parsed), file, InstantHead::Stored { tail: &tail })
 }
 

@@ -262,16 +262,28 @@ impl Origin {
         }
     }
 
-    /// A sentence for each address that is down: since when, and why.
+    /// A sentence for each address that takes no requests, by its failures or by an order; and one if that is all of them.
     pub(crate) fn what_is_down(&self, now_ms: u64) -> Vec<String> {
         let book = self.servers.book();
-        let word = self.declared.word();
+        let (word, name) = (self.declared.word(), &self.name);
         let sentence = |address: &Arc<Address>| {
+            let named = format!("{word} \"{name}\" ({})", address.label);
+            match address.ordered() {
+                AddressOrder::Down => return Some(format!("{named} was taken out by an order: it gets no request")),
+                AddressOrder::Drain => return Some(format!("{named} is drained by an order: it gets no new request")),
+                AddressOrder::Auto | AddressOrder::Up => {}
+            }
             let (since_ms, why) = address.down()?;
             let since_s = now_ms.saturating_sub(since_ms) / 1_000;
-            Some(format!("{word} \"{}\" ({}) is down since {since_s} s ago: {why}", self.name, address.label))
+            Some(format!("{named} is down since {since_s} s ago: {why}"))
         };
-        book.addresses.iter().filter_map(sentence).collect()
+        let mut sentences: Vec<String> = book.addresses.iter().filter_map(sentence).collect();
+        if !sentences.is_empty() && !book.serves_beside(&[], now_ms) {
+            sentences.push(format!(
+                "no address of {word} \"{name}\" takes requests now: what is stored is answered stale where it may be, all else with 502 or 503"
+            ));
+        }
+        sentences
     }
 
     /// As what lines about its health call it.

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cache::{Now, Object};
-use message::{Field, FieldName, Fields, FieldsView, ResponseHead, Version, write_decimal};
+use message::{Field, FieldName, Fields, FieldsView, ResponseHead, Status, Version, write_decimal};
 use wire::{Persistence, has_length, write_field, write_status_line};
 
 use crate::head_form::{AGE, CACHE_STATUS, CONTENT_LENGTH, HeadForm};
@@ -92,7 +92,7 @@ pub(crate) fn write_tail<F: HeadForm>(
     if edits.is_none_or(|edits| !edits.hides(FieldName::CacheStatus)) {
         F::made(out, CACHE_STATUS, |out| write_hit_status(out, site, object, age_s));
     }
-    write_end::<F>(out, site, object.fields(), (parsed, edits));
+    write_end::<F>(out, site, (object.status(), object.fields()), (parsed, edits));
 }
 
 /// What the route adds to these fields, what is said of the connection, and the end of the head.
@@ -100,11 +100,11 @@ pub(crate) fn write_tail<F: HeadForm>(
 pub(crate) fn write_end<F: HeadForm>(
     out: &mut Vec<u8>,
     site: &Site,
-    fields: FieldsView<'_>,
+    (status, fields): (Status, FieldsView<'_>),
     (parsed, edits): (&ParsedRequest<'_>, Option<&AnswerFields>),
 ) {
     if let Some(edits) = edits {
-        edits.write::<F>(&TemplateSource::of(&parsed.received.request, &parsed.client), fields, out);
+        edits.write::<F>(&TemplateSource::of(&parsed.received.request, &parsed.client), (status, fields), out);
     }
     transport_security::write::<F>(out, site, parsed.tls.is_some(), || transport_security::is_said_by(fields));
     F::end(out, Persistence::of(parsed.persistent, parsed.received.request.version));

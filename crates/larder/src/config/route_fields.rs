@@ -99,6 +99,24 @@ impl FieldWords {
 }
 
 impl AnswerFieldWords {
+    /// `on_success`: which of them are said of no error.
+    fn keep_to_success(&mut self, table: &mut Section<'_>) {
+        let lines = [&mut self.set, &mut self.added, &mut self.missing];
+        let mut lines: Vec<&mut FieldLine> = lines.into_iter().flatten().collect();
+        let read = |node: Node<'_>| {
+            let name = text(node)?;
+            let mut named = lines.iter_mut().filter(|line| line.name().eq_ignore_ascii_case(name)).peekable();
+            if named.peek().is_none() {
+                let why = format!("`{name}` is neither in set nor in add nor in default");
+                return Err(Complaint::new(node.span(), why, "nothing says it here")
+                    .suggest("name fields here that set, add or default of this table have".to_owned()));
+            }
+            named.for_each(|line| line.keep_to_success());
+            Ok(())
+        };
+        table.read_list("on_success", read);
+    }
+
     pub fn add_to(&self, edits: &mut AnswerFields) {
         for lines in [&mut edits.set, &mut edits.added, &mut edits.missing] {
             take_back(lines, &self.removed);
@@ -245,6 +263,7 @@ pub fn of_answers(section: &mut Section<'_>, request_id: &RequestId) -> AnswerFi
         words.added = lines(&mut table, "add", &NOT_OF_ANSWERS, value);
         words.missing = lines(&mut table, "default", &NOT_OF_ANSWERS, value);
         words.removed = removed(&mut table, &NOT_OF_ANSWERS);
+        words.keep_to_success(&mut table);
         table.end();
     }
     let security = section.read("security_headers", switch);
@@ -421,6 +440,23 @@ mod tests {
 
     fn names(lines: &[FieldLine]) -> Vec<&str> {
         lines.iter().map(FieldLine::name).collect()
+    }
+
+    #[test]
+    fn fields_that_are_kept_to_success_are_named_where_they_are_said() {
+        let said = "set = { X-A = \"1\", X-B = \"1\" }, add = { X-C = \"1\" }, default = { X-D = \"1\" }";
+        let fields =
+            rules("", &format!("response_headers = {{ {said}, on_success = [\"x-a\", \"X-D\"] }}")).answer_fields;
+        let kept = |lines: &[FieldLine]| lines.iter().map(FieldLine::is_kept_to_success).collect::<Vec<_>>();
+        assert_eq!(
+            (kept(&fields.set), kept(&fields.added), kept(&fields.missing)),
+            (vec![true, false], vec![false], vec![true])
+        );
+        let text = format!(
+            "[origin.a]\nurls = \"http://a\"\n[[route]]\nresponse_headers = {{ {said}, on_success = [\"X-E\"] }}\n"
+        );
+        let wrong = format!("{:?}", read_config(&text).expect_err("nothing says X-E"));
+        assert!(wrong.contains("`X-E` is neither in set nor in add nor in default"), "{wrong}");
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl Import {
             ..first.clone()
         };
         self.others_store = directives.iter().any(stores);
+        self.made.ignores_clients = self.others_store;
         // A site as packages bring it, which an http { } includes, or what a server { } does.
         if let Some(first) = directives.iter().find(|directive| is_of_http(directive)) {
             return self.http(&around("http", first, directives.to_vec()), has_types);

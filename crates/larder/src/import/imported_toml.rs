@@ -20,6 +20,12 @@ pub const STORED_BY_WORD_ALONE: [&str; 5] = [
     "share_by_max_age = false",
 ];
 
+/// The same where clients had no say in what their cache answers.
+const UNHEARD_CLIENTS: [&str; 2] = [
+    "# no-cache and max-age of a client's were not heard: who reloads a page asks no origin.",
+    "honour_client_cache_control = false",
+];
+
 /// The larder.toml that is being made.
 #[derive(Default)]
 pub struct ImportedToml {
@@ -29,6 +35,8 @@ pub struct ImportedToml {
     pub listeners: Vec<String>,
     routes: Vec<Route>,
     pub limits: Vec<String>,
+    /// The program that it was has a cache and hears no client's Cache-Control.
+    pub ignores_clients: bool,
     /// Where the access log is written.
     pub log: Option<String>,
     /// Comments at the end.
@@ -269,7 +277,10 @@ impl ImportedToml {
         let body = body_bytes_max.map(|max| format!("request_body_bytes_max = {max}"));
         let limits: Vec<String> = self.limits.iter().cloned().chain(body).collect();
         if !sections.is_empty() {
-            section("\n[policy]\n", &STORED_BY_WORD_ALONE.map(str::to_owned));
+            let of_clients = UNHEARD_CLIENTS.iter().filter(|_| self.ignores_clients);
+            let policy: Vec<String> =
+                STORED_BY_WORD_ALONE.iter().chain(of_clients).map(|line| (*line).to_owned()).collect();
+            section("\n[policy]\n", &policy);
         }
         section("\n[limits]\n", &limits);
         if let Some(path) = &self.log {

@@ -8,7 +8,7 @@ use crate::import::nginx_order::escaped;
 use crate::import::nginx_rulings::{CaseOf, Ruling};
 
 /// What a script has behind its name.
-const BEHIND_A_SCRIPT: &str = "/any-name.php/behind";
+pub const BEHIND_A_SCRIPT: &str = "/any-name.php/behind";
 
 /// The paths of those who have.
 const BEHIND_ANY_SCRIPT: &str = "(?i)[.]php/";
@@ -48,6 +48,7 @@ impl FoundServer<'_, '_> {
             if !is_run {
                 closed.push(format!("(?i)^{but_for}.*[.]php/"));
             }
+            closed.extend(self.scripts_run_by_nobody(at, shown_elsewhere));
         }
         if found.answer.is_for_all_spellings() || is_root {
             let others = self.found[..at].iter().filter(|other| {
@@ -87,10 +88,41 @@ impl FoundServer<'_, '_> {
     }
 }
 
+impl FoundServer<'_, '_> {
+    /// Scripts of a root that nginx shows as files, for no location that runs any has their paths: larder would run them beside the one that
+    /// answers for others. `None`: all are run by another location.
+    fn scripts_run_by_nobody(&self, at: usize, shown_elsewhere: &[String]) -> Option<String> {
+        let own = &self.found[at].spot;
+        let runs = |other: &&FoundLocation<'_>| matches!(other.answer, AnsweredBy::Scripts(_));
+        let longer =
+            |other: &&FoundLocation<'_>| other.spot.path.as_ref().is_some_and(|path| own.is_shorter_than(path));
+        let before = self.found[..at].iter().filter(runs);
+        let runners = before.chain(self.found[at + 1..].iter().filter(runs).filter(longer));
+        let patterns: Vec<String> = runners.map(|other| other.spot.pattern()).collect();
+        if patterns.iter().any(|pattern| matches_every_script(pattern)) {
+            return None;
+        }
+        let shown = shown_elsewhere.iter().filter(|path| path.ends_with(".php"));
+        let but_for = shown.map(|path| format!("(?!{}$)", escaped(path)));
+        let but_for: String =
+            but_for.chain(patterns.iter().map(|pattern| format!("(?!(?s:.*?)(?:{pattern}))"))).collect();
+        Some(format!("^{but_for}(?i:.*[.]php)$"))
+    }
+}
+
+/// Does a pattern match the path of whatever is a script?
+fn matches_every_script(pattern: &str) -> bool {
+    const EVERY: [&str; 7] = [r"\.php", "[.]php", r"[^/]\.php", r"[^/]+\.php", r".+\.php", r"^.+\.php", r"^(.+\.php)"];
+    let pattern = pattern.strip_prefix("(?i)").unwrap_or(pattern);
+    EVERY.iter().any(|every| pattern.strip_prefix(every).is_some_and(|behind| BEHIND_A_NAME.contains(&behind)))
+}
+
+/// What a pattern may have behind the name of a script.
+const BEHIND_A_NAME: [&str; 8] = ["", "$", "(?:$|/)", "(?:/|$)", "($|/)", "(/|$)", "(?:/.*)?$", "(/.*)?$"];
+
 /// Is it plain that a pattern matches scripts and nothing else? `/php-fpm-status` matches whatever lies there.
 fn names_scripts_alone(pattern: &str) -> bool {
-    const BEHIND: [&str; 8] = ["", "$", "(?:$|/)", "(?:/|$)", "($|/)", "(/|$)", "(?:/.*)?$", "(/.*)?$"];
-    BEHIND.iter().filter_map(|behind| pattern.strip_suffix(behind)).any(|begin| {
+    BEHIND_A_NAME.iter().filter_map(|behind| pattern.strip_suffix(behind)).any(|begin| {
         let ends_in_script = begin.ends_with(r"\.php") || begin.ends_with("[.]php");
         ends_in_script && !has_choice(begin)
     })

@@ -95,7 +95,7 @@ impl FieldLevel {
 
     /// The lines of a route. Files have their Cache-Control by a key of their own.
     pub fn lines(&self, is_of_files: bool, findings: &mut Findings) -> Vec<String> {
-        let (mut added, mut set) = (Vec::new(), Vec::new());
+        let (mut added, mut set, mut on_success) = (Vec::new(), Vec::new(), Vec::new());
         for line in self.added.iter().flatten() {
             if is_of_files && is_cache_control(line) && !line.argument(1).contains('$') {
                 continue;
@@ -106,15 +106,17 @@ impl FieldLevel {
                 continue;
             }
             match why_not_said(name, value) {
-                None => added.push((name.to_owned(), value.to_owned())),
+                None => {
+                    added.push((name.to_owned(), value.to_owned()));
+                    on_success.extend((line.argument(2) != "always").then(|| quoted(name)));
+                }
                 Some(why) => findings.leave(line, why),
-            }
-            if line.argument(2) != "always" {
-                findings.note(line, "said in errors, too: nginx says it there only with `always`");
             }
         }
         if let (false, Some(Some(lives))) = (is_of_files, &self.expires) {
             set.push(("Cache-Control".to_owned(), lives.clone()));
+            on_success.push(quoted("Cache-Control"));
+            on_success.dedup();
         }
         let mut removed: Vec<String> = Vec::new();
         for line in self.hidden.iter().flatten() {
@@ -133,6 +135,9 @@ impl FieldLevel {
         }
         if !removed.is_empty() {
             tables.push(format!("remove = [{}]", removed.join(", ")));
+        }
+        if !on_success.is_empty() {
+            tables.push(format!("on_success = [{}]", on_success.join(", ")));
         }
         if tables.is_empty() { Vec::new() } else { vec![format!("response_headers = {{ {} }}", tables.join(", "))] }
     }
@@ -179,10 +184,12 @@ mod tests {
         check(&["add_header X-A b always"], &["response_headers = { add = { \"X-A\" = \"b\" } }"], 0);
         check(
             &["add_header X-Host $host", "proxy_hide_header X-Powered-By"],
-            &["response_headers = { add = { \"X-Host\" = \"$host\" }, remove = [\"X-Powered-By\"] }"],
+            &[
+                "response_headers = { add = { \"X-Host\" = \"$host\" }, remove = [\"X-Powered-By\"], on_success = [\"X-Host\"] }",
+            ],
             0,
         );
-        let lives = "response_headers = { set = { \"Cache-Control\" = \"max-age=3600\" }, remove = [\"Expires\"] }";
+        let lives = "response_headers = { set = { \"Cache-Control\" = \"max-age=3600\" }, remove = [\"Expires\"], on_success = [\"Cache-Control\"] }";
         check(&["expires 1h"], &[lives], 0);
         check(&["expires off"], &[], 0);
     }
@@ -204,7 +211,11 @@ mod tests {
         check(&["add_header X-A $upstream_addr"], &[], 1);
         check(&["add_header Content-Length 5"], &[], 1);
         check(&["add_header X-A $1"], &[], 1);
-        check(&["add_header Link a", "add_header Link b"], &["response_headers = { add = { \"Link\" = \"a\" } }"], 1);
+        check(
+            &["add_header Link a", "add_header Link b"],
+            &["response_headers = { add = { \"Link\" = \"a\" }, on_success = [\"Link\"] }"],
+            1,
+        );
     }
 
     #[test]
@@ -213,10 +224,13 @@ mod tests {
         let (inner, _) = level(&["add_header X-C d"]);
         let mut findings = Findings::default();
         let lines = inner.within(&outer).lines(true, &mut findings);
-        assert_eq!(lines, ["response_headers = { add = { \"X-C\" = \"d\" } }"]);
+        assert_eq!(lines, ["response_headers = { add = { \"X-C\" = \"d\" }, on_success = [\"X-C\"] }"]);
         let inherited = FieldLevel::default().within(&outer);
         assert_eq!(inherited.cache_control().as_deref(), Some("max-age=3600"));
-        assert_eq!(inherited.lines(true, &mut findings), ["response_headers = { add = { \"X-A\" = \"b\" } }"]);
+        assert_eq!(
+            inherited.lines(true, &mut findings),
+            ["response_headers = { add = { \"X-A\" = \"b\" }, on_success = [\"X-A\"] }"]
+        );
     }
 
     #[test]

@@ -93,12 +93,23 @@ pub fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// A regex that is looked for anywhere, behind what is said of the whole path.
+/// A regex that is looked for anywhere, in paths of which something is said, too.
 fn anywhere(region: &str, regex: &str) -> String {
     match region.is_empty() {
         true => regex.to_owned(),
+        // Its groups are the first ones, whatever groups the region has: `$1` is said of them.
+        false if !refers_back(region) => format!("^(?=(?s:.*?)(?:{regex})){region}"),
         false => format!("^{region}(?s:.*?)(?:{regex})"),
     }
+}
+
+/// Does a regex ask for what one of its groups has found? Then they keep their numbers.
+fn refers_back(regex: &str) -> bool {
+    let is_reference = |two: &[u8]| matches!(two, [b'\\', b'1'..=b'9' | b'k' | b'g']);
+    regex.as_bytes().windows(2).any(is_reference)
+        || ["(?R", "(?&", "(?P=", "(?P>"].iter().any(|it| regex.contains(it))
+        || regex.contains("(?(")
+        || regex.as_bytes().windows(3).any(|three| matches!(three, [b'(', b'?', b'0'..=b'9' | b'+']))
 }
 
 /// Can the path be said as it is sent?
@@ -276,7 +287,11 @@ impl Spot<'_> {
         let longer: String = self.longer.iter().map(|path| format!("(?!{})", escaped(path))).collect();
         match &self.matcher {
             Matcher::Path(path) => format!("^{longer}{}(.*)$", escaped(path)),
-            Matcher::Pattern(pattern) => format!("{pattern}(.*)$"),
+            // The location's own regexes, around it, may have groups.
+            Matcher::Pattern(pattern) => {
+                let own = escaped(self.path.as_deref().unwrap_or_default());
+                format!("^(?={own}(.*)$){}", pattern.trim_start_matches('^'))
+            }
         }
     }
 

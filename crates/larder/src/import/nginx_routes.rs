@@ -3,7 +3,7 @@
 
 use crate::import::import_findings::{literal, quoted};
 use crate::import::imported_toml::Route;
-use crate::import::nginx_closed_line::own_pattern;
+use crate::import::nginx_closed_line::{BEHIND_A_SCRIPT, own_pattern};
 use crate::import::nginx_closed_paths::{is_about, unmatched};
 use crate::import::nginx_found::{AnsweredBy, FoundLocation};
 use crate::import::nginx_found_server::FoundServer;
@@ -18,6 +18,9 @@ use crate::import::nginx_upstream::HandedUpgrades;
 
 /// What is said once of a server some of whose locations hand no `Upgrade` on.
 const CLOSED_TO_WEBSOCKETS: &str = "a WebSocket, or another upgrade, is refused where no proxy_set_header Upgrade hands it on: nginx asks for a page in its place";
+
+/// What is said of locations that run scripts by what stands behind their names, too, and do not split that off.
+const CLOSED_BEHIND_SCRIPTS: &str = "closed behind the names of scripts (/index.php/x): that is handed to a script where fastcgi_split_path_info says so";
 
 const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
 
@@ -190,7 +193,10 @@ impl FoundServer<'_, '_> {
                 lines.extend(self.closed_of_case(case, &matcher, at));
                 Route::new(matcher, lines)
             }
-            None => Route::closed(matcher),
+            None => {
+                self.note_closed(case, at);
+                Route::closed(matcher)
+            }
         };
         route.hosts = case.host.iter().cloned().collect();
         if let Some(field) = &case.field {
@@ -200,6 +206,14 @@ impl FoundServer<'_, '_> {
             route.limit_methods(&case.methods);
         }
         route
+    }
+
+    /// What nginx answers there is said to be closed; of what it closes itself nothing is to be said.
+    fn note_closed(&mut self, case: &CaseOf, at: Option<usize>) {
+        let block = at.and_then(|at| self.found[at].spot.blocks.last().copied()).unwrap_or(self.tree.server);
+        if matches!(case.ruling, Ruling::Script(_) | Ruling::Rewritten(_)) {
+            self.tree.findings.leave(block, "closed in part: what a rule of it leads to is nobody's to answer here");
+        }
     }
 
     /// A path that is one of a case's by its spelling alone is somebody else's to answer.
@@ -311,7 +325,12 @@ impl FoundServer<'_, '_> {
                 Answered { lines: vec!["respond = { status = 404 }".to_owned()], shown_elsewhere: Vec::new() }
             }
             AnsweredBy::Files => self.files(at),
-            AnsweredBy::Scripts(origin) => self.scripts(at, &origin),
+            AnsweredBy::Scripts(origin) => {
+                if !found.level.scripts.splits() && found.spot.matches(BEHIND_A_SCRIPT) {
+                    self.leave(at, CLOSED_BEHIND_SCRIPTS);
+                }
+                self.scripts(at, &origin)
+            }
         };
         let mut lines = answered.lines;
         lines.extend(self.closed_line(

@@ -446,18 +446,25 @@ fn rewritten(directive: &Directive, scope: &RulingScope<'_>, findings: &mut Find
         // nginx adds the query unless the replacement ends with a question mark.
         let target = match (target.strip_suffix('?'), target.contains('?')) {
             (Some(target), _) => target.to_owned(),
-            (None, true) => format!("{target}&$args"),
+            (None, true) => format!("{target}$and_args"),
             (None, false) => format!("{target}$is_args$args"),
         };
         let target = target.replace("$request_uri$is_args$args", "$request_uri");
         return redirect(directive, &target, status, &is_groups_own, findings);
     }
-    if let Some(script) = Substitute::script(target) {
+    // The location stays the one that answers.
+    let is_for_origin = flag == "break" && scope.asks_origin;
+    if let Some(script) = Substitute::script(target).filter(|_| !is_for_origin) {
         return Ruling::Script(script);
     }
-    if flag == "break" && scope.asks_origin {
-        let target = target.strip_suffix('?').unwrap_or(target);
-        if let Some(target) = template(target, &is_groups_own).filter(|target| target.starts_with('/')) {
+    if is_for_origin {
+        // Without a question mark larder keeps the query by itself, and leaves it out where one ends the target, as nginx does.
+        let target = match (target.strip_suffix('?'), target.contains('?')) {
+            (Some(alone), _) if alone.contains('?') => alone.to_owned(),
+            (None, true) => format!("{target}$and_args"),
+            _ => target.to_owned(),
+        };
+        if let Some(target) = template(&target, &is_groups_own).filter(|target| target.starts_with('/')) {
             return Ruling::Rewritten(target);
         }
     }
@@ -544,6 +551,27 @@ mod tests {
         let case = &rulings.cases[0];
         assert_eq!((case.pattern.as_deref(), &case.ruling), (Some("^/(.*)$"), &answered(to)));
         assert_eq!(rulings.rest, None);
+    }
+
+    #[test]
+    fn what_an_origin_is_asked_for_keeps_the_query_as_nginx_does() {
+        for (target, expect) in [
+            ("/new/$1", "/new/$1"),
+            ("/new/$1?", "/new/$1?"),
+            ("/new?a=$1", "/new?a=$1$and_args"),
+            ("/new?a=$1?", "/new?a=$1"),
+            ("/w.php?p=$1", "/w.php?p=$1$and_args"),
+        ] {
+            let block = Directive {
+                block: Some(vec![directive(&format!("rewrite ^/old/(.*)$ {target} break"))]),
+                ..directive("location /")
+            };
+            let (maps, clear) = (Maps::default(), InTheClear::Always);
+            let (has_groups, asks_origin, server_name, default_type) = (false, true, "a.test", "text/plain");
+            let scope = RulingScope { has_groups, asks_origin, server_name, default_type, maps: &maps, clear };
+            let rulings = read(&block, &scope, &mut Findings::default());
+            assert_eq!(rulings.cases[0].ruling, Ruling::Rewritten(expect.to_owned()), "{target}");
+        }
     }
 
     #[test]

@@ -46,6 +46,21 @@ const CLOSED_BY_TRIES: &str = "closed: who asks for a file is answered otherwise
 /// What is said of an origin that larder would ask for more than nginx does, or for something else.
 const ASKED_OTHERWISE: &str = "closed: the origin would hear another method, body or fields than nginx tells it";
 
+/// What is known of who answers a location.
+#[derive(Default)]
+struct AskedAs {
+    /// Lines of who may come in.
+    access: Vec<String>,
+    /// Of a location with a name that is asked for all of it: its words hold, and not those of the location that leads to it.
+    named: Option<NamedLocation>,
+}
+
+/// A location with a name, by what it says itself.
+struct NamedLocation {
+    level: Level,
+    only_methods: Option<Vec<String>>,
+}
+
 /// The key of a route that asks this origin.
 pub fn origin_line(name: &str) -> String {
     format!("origin = {}", quoted(name))
@@ -98,10 +113,17 @@ impl<'a> Tree<'a> {
         let (has_groups, name) = (spot.has_own_groups(), self.server_name);
         let default_type = scope_level.default_type();
         let scope = RulingScope { has_groups, asks_origin, server_name: name, default_type, ..self.ruling_scope() };
-        let rulings = nginx_rulings::read(block, &scope, self.findings);
-        let mut access = Vec::new();
-        let answer = self.answer(&spot, block, &level, &rulings, &mut access);
-        let words = self.words_of(&answer, &level);
+        let mut rulings = nginx_rulings::read(block, &scope, self.findings);
+        let mut asked = AskedAs::default();
+        let answer = self.answer(&spot, block, &level, &rulings, &mut asked);
+        let AskedAs { access, named } = asked;
+        let words = match &named {
+            Some(named) => {
+                rulings.only_methods = named.only_methods.clone().or(rulings.only_methods);
+                self.words_of(&answer, &named.level)
+            }
+            None => self.words_of(&answer, &level),
+        };
         let is_internal = nginx_guards::hides_from_outside(&spot.blocks).is_some();
         let upgrades = self.handed_upgrades(block, &level).filter(|_| answer.asks_others());
         FoundLocation { spot, level, rulings, answer, access, words, is_internal, upgrades }
@@ -148,7 +170,7 @@ impl<'a> Tree<'a> {
         block: &Directive,
         level: &Level,
         rulings: &Rulings,
-        access: &mut Vec<String>,
+        asked: &mut AskedAs,
     ) -> AnsweredBy {
         if level.is_guarded() || spot.is_unsayable() {
             if spot.is_unsayable() {
@@ -173,7 +195,7 @@ impl<'a> Tree<'a> {
             return AnsweredBy::Closed;
         }
         let Some(lines) = self.guards(level) else { return AnsweredBy::Closed };
-        *access = lines;
+        asked.access = lines;
         if handler("stub_status").is_some_and(|status| status.argument(0) != "off") {
             let from: Vec<String> = level.access.admitted().iter().map(|network| quoted(network)).collect();
             return AnsweredBy::Asks(vec![
@@ -211,7 +233,7 @@ impl<'a> Tree<'a> {
             let lines = lines.map(|lines| lines.into_iter().chain(level.type_lines()).collect());
             return lines.map_or(AnsweredBy::Closed, AnsweredBy::Asks);
         }
-        self.files(handler("try_files").unwrap_or(block), level, access)
+        self.files(handler("try_files").unwrap_or(block), (level, rulings), asked)
     }
 
     /// The lines that say who may come in, and how often. `None`: nobody, for one of them cannot be said.
@@ -304,11 +326,11 @@ impl<'a> Tree<'a> {
     }
 
     /// Files, or who is asked where there is none.
-    fn files(&mut self, tries: &Directive, level: &Level, access: &mut Vec<String>) -> AnsweredBy {
+    fn files(&mut self, tries: &Directive, (level, rulings): (&Level, &Rulings), asked: &mut AskedAs) -> AnsweredBy {
         if let Some(named) = level.named.as_deref() {
             let block =
                 self.server.children().iter().find(|child| child.name == "location" && child.argument(0) == named);
-            if let Some(origin) = block.and_then(|block| self.named_origin(block, access)) {
+            if let Some(origin) = block.and_then(|block| self.named_origin(block, rulings, asked)) {
                 let why = "larder asks the origin for all of it: files beneath the root are not looked for first";
                 self.findings.leave(tries, why);
                 return AnsweredBy::Asks(vec![origin_line(&origin)]);
@@ -323,8 +345,9 @@ impl<'a> Tree<'a> {
         self.level_of(block, None).within(&of_server)
     }
 
-    /// Whom a location with a name asks over HTTP, if it does that. `access`: the lines of who may come in, which its own are put beside.
-    fn named_origin(&mut self, block: &Directive, access: &mut Vec<String>) -> Option<String> {
+    /// Whom a location with a name asks over HTTP, if it does that. What it says of who may come in is put beside what `asked` has, and
+    /// `leading` are the rules of the location that leads to it.
+    fn named_origin(&mut self, block: &Directive, leading: &Rulings, asked: &mut AskedAs) -> Option<String> {
         let pass = block.children().iter().find(|child| child.name == "proxy_pass")?;
         let own = self.named_level(block);
         let scope = RulingScope { asks_origin: true, ..self.ruling_scope() };
@@ -336,15 +359,24 @@ impl<'a> Tree<'a> {
         if own.is_guarded() || rulings.rest.is_some() || !rulings.cases.is_empty() {
             return None;
         }
+        // Both ask for the method, and a route does once.
+        let only_methods = rulings.only_methods;
+        if only_methods.is_some() && leading.only_methods.is_some() && only_methods != leading.only_methods {
+            return None;
+        }
         let guards = self.guards(&own)?;
-        let all = nginx_guards::with_others(access, &guards);
+        let all = nginx_guards::with_others(&asked.access, &guards);
         if !nginx_guards::are_guarded_like(&all, &guards) {
             return None;
         }
-        *access = all;
         let pass = self.with_constants(pass, block);
-        let asked = self.origins.of(&pass, &own.proxy, self.findings)?;
-        asked.replaced_by.is_none().then_some(asked.origin)
+        let to = self.origins.of(&pass, &own.proxy, self.findings)?;
+        if to.replaced_by.is_some() {
+            return None;
+        }
+        asked.access = all;
+        asked.named = Some(NamedLocation { level: own, only_methods });
+        Some(to.origin)
     }
 
     /// The script that a location with a name runs, and the origin that does where that is not its root's. `access`: the lines of who may
@@ -354,7 +386,9 @@ impl<'a> Tree<'a> {
         let is_it = |child: &&Directive| child.name == "location" && child.argument(0) == named;
         let block = self.server.children().iter().find(is_it)?;
         let own = self.named_level(block);
-        if own.is_guarded() {
+        let scope = self.ruling_scope();
+        let Rulings { cases, rest, only_methods, .. } = nginx_rulings::read(block, &scope, self.findings);
+        if own.is_guarded() || only_methods.is_some() {
             return None;
         }
         let guards = self.guards(&own)?;
@@ -368,8 +402,6 @@ impl<'a> Tree<'a> {
                 Runs::OfRoot { .. } => None,
             };
         }
-        let scope = self.ruling_scope();
-        let Rulings { cases, rest, .. } = nginx_rulings::read(block, &scope, self.findings);
         let script = |ruling| match ruling {
             Ruling::Script(script) => Some((script, None)),
             _ => None,

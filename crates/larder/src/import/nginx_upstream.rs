@@ -23,6 +23,8 @@ pub struct ProxyLevel {
     verifies: Option<bool>,
     /// An error of the origin's becomes one of nginx's own.
     intercepts: Option<bool>,
+    /// After which failures another server of the group is asked.
+    next: Option<Directive>,
 }
 
 /// Which other protocols an origin hears of that clients ask for.
@@ -76,6 +78,7 @@ impl ProxyLevel {
             headers: self.headers.or_else(|| outer.headers.clone()),
             verifies: self.verifies.or(outer.verifies),
             intercepts: self.intercepts.or(outer.intercepts),
+            next: self.next.or_else(|| outer.next.clone()),
         }
     }
 
@@ -83,6 +86,7 @@ impl ProxyLevel {
     pub fn take(&mut self, directive: &Directive, findings: &mut Findings) -> bool {
         match directive.name.as_str() {
             "proxy_set_header" => self.headers.get_or_insert_default().push(directive.clone()),
+            "proxy_next_upstream" => self.next = Some(directive.clone()),
             "proxy_ssl_verify" => self.verifies = Some(directive.argument(0) == "on"),
             "proxy_redirect" if directive.argument(0) == "off" => findings.note(directive, "larder does so by itself"),
             "proxy_intercept_errors" => {
@@ -118,6 +122,29 @@ impl ProxyLevel {
 
     pub fn intercepts_errors(&self) -> bool {
         self.intercepts == Some(true)
+    }
+
+    /// The line of an origin with several servers that says after what another one is asked.
+    fn retry_line(&self, findings: &mut Findings) -> String {
+        let usual = ["error", "timeout"].map(str::to_owned);
+        let said = self.next.as_ref().map_or(&usual[..], |next| &next.arguments);
+        let mut words: Vec<String> = Vec::new();
+        for word in said {
+            match (word.as_str(), word.strip_prefix("http_").map(str::parse::<u16>)) {
+                ("error", _) => words.extend(["connect", "closed"].map(quoted)),
+                ("timeout", _) => words.push(quoted("timeout")),
+                ("invalid_header", _) => words.push(quoted("closed")),
+                ("off", _) => words.clear(),
+                (_, Some(Ok(status))) => words.push(status.to_string()),
+                _ => {
+                    let why = "of a request that may not be sent twice nobody else is asked";
+                    self.next.iter().for_each(|next| findings.leave(next, why));
+                }
+            }
+        }
+        words.sort_unstable();
+        words.dedup();
+        format!("retry_on = [{}]", words.join(", "))
     }
 
     /// The Host that an origin gets: `None` for the client's own.
@@ -250,6 +277,7 @@ impl Origins {
             lines.push("tls = { verify = false }".to_owned());
             findings.note(pass, "as with nginx nobody looks at its certificate: take out verify = false if it has one");
         }
+        lines.extend((served.urls.len() > 1).then(|| level.retry_line(findings)));
         lines.extend(served.balance);
         Some(AskedOrigin { origin: self.named(authority.trim_start_matches("unix:"), lines), replaced_by: uri })
     }
@@ -429,12 +457,33 @@ mod tests {
         assert_eq!(findings.left_count(), left, "{pass}: {findings:?}");
     }
 
+    /// When nginx asks another server unless somebody says otherwise.
+    const AS_NGINX: &str = "retry_on = [\"closed\", \"connect\", \"timeout\"]\n";
+
+    #[test]
+    fn another_server_is_asked_when_nginx_asks_one() {
+        for (said, expect, left) in [
+            ("off", "retry_on = []", 0),
+            ("error http_502 http_503", "retry_on = [\"closed\", \"connect\", 502, 503]", 0),
+            ("timeout invalid_header", "retry_on = [\"closed\", \"timeout\"]", 0),
+            ("error non_idempotent", "retry_on = [\"closed\", \"connect\"]", 1),
+        ] {
+            let (mut level, mut findings) = (ProxyLevel::default(), Findings::default());
+            assert!(level.take(&directive(&format!("proxy_next_upstream {said}")), &mut findings));
+            assert_eq!(ProxyLevel::default().within(&level).retry_line(&mut findings), expect, "{said}");
+            assert_eq!(findings.left_count(), left, "{said}");
+            let origin = format!("[origin.a]\nurls = [\"http://a\", \"http://b\"]\n{expect}\n[[route]]\n");
+            assert!(crate::config::read(&origin).is_ok(), "{origin}");
+        }
+        assert_eq!(format!("{}\n", ProxyLevel::default().retry_line(&mut Findings::default())), AS_NGINX);
+    }
+
     #[test]
     fn an_upstream_is_an_origin() {
         let two = ["server 10.0.0.1:3000", "server unix:/run/b.sock max_fails=2", "keepalive 16"];
         let app = "[origin.\"app\"]\nurls = [\"http://10.0.0.1:3000\", \"unix:/run/b.sock\"]\n";
-        check("http://app", &["Host $host"], &two, Some(app), 0);
-        check("http://app", &[], &two, Some(&format!("{app}host = \"app\"\n")), 0);
+        check("http://app", &["Host $host"], &two, Some(&format!("{app}{AS_NGINX}")), 0);
+        check("http://app", &[], &two, Some(&format!("{app}host = \"app\"\n{AS_NGINX}")), 0);
         let direct = "[origin.\"10.0.0.9:80\"]\nurls = [\"http://10.0.0.9:80\"]\nhost = \"10.0.0.9\"\n";
         check("http://10.0.0.9:80", &[], &[], Some(direct), 0);
         let direct = "[origin.\"a.test:81\"]\nurls = [\"http://a.test:81\"]\nhost = \"b.test\"\n";
@@ -450,7 +499,7 @@ mod tests {
         };
         let weighed = ["server 10.0.0.1 weight=3", "server unix:/run/b.sock backup", "least_conn"];
         let urls = "\"http://10.0.0.1 weight=3\", \"unix:/run/b.sock backup\"";
-        check(&weighed, urls, "balance = \"least-conn\"\n");
+        check(&weighed, urls, &format!("{AS_NGINX}balance = \"least-conn\"\n"));
         let one = |line| ["server a", line];
         check(&one("random two least_conn"), "\"http://a\"", "balance = \"two-choices\"\n");
         for (line, key) in [

@@ -28,22 +28,41 @@ pub fn put(
     out: &mut Statements,
 ) {
     for line in lines.iter().filter(|line| vcl_texts::is_field(line.name())) {
-        let (name, may_be_empty) = (line.name(), line.value().pieces().count() != 1);
-        let Some(value) = template(line.value(), RequestSide::Client, pattern, &mut needs.modules) else { continue };
-        let set = format!("set {of}.http.{name} = {value}");
-        match put {
-            Put::InPlace => {
-                out.say(set);
-                if may_be_empty || value.starts_with("req.") || value.starts_with("regsub") {
-                    out.when_say(&format!("{of}.http.{name} == \"\""), format!("unset {of}.http.{name}"));
-                }
-            }
-            Put::Beside => {
-                needs.modules.insert("header");
-                out.say(format!("header.append({of}.http.{name}, {value})"));
-            }
-            Put::IfMissing => out.when_say(&format!("!{of}.http.{name}"), set),
+        let mut said = Statements::default();
+        put_line((of, &put), line, pattern, needs, &mut said);
+        match line.is_kept_to_success() {
+            true if !said.is_empty() => out.when(ON_SUCCESS, said),
+            _ => out.append(said),
         }
+    }
+}
+
+/// What nobody calls an error.
+const ON_SUCCESS: &str = "resp.status == 200 || resp.status == 201 || resp.status == 204 || resp.status == 206 || resp.status == 301 \
+    || resp.status == 302 || resp.status == 303 || resp.status == 304 || resp.status == 307 || resp.status == 308";
+
+fn put_line(
+    (of, put): (&str, &Put),
+    line: &FieldLine,
+    pattern: Option<&RoutePattern>,
+    needs: &mut Needs,
+    out: &mut Statements,
+) {
+    let (name, may_be_empty) = (line.name(), line.value().pieces().count() != 1);
+    let Some(value) = template(line.value(), RequestSide::Client, pattern, &mut needs.modules) else { return };
+    let set = format!("set {of}.http.{name} = {value}");
+    match put {
+        Put::InPlace => {
+            out.say(set);
+            if may_be_empty || value.starts_with("req.") || value.starts_with("regsub") {
+                out.when_say(&format!("{of}.http.{name} == \"\""), format!("unset {of}.http.{name}"));
+            }
+        }
+        Put::Beside => {
+            needs.modules.insert("header");
+            out.say(format!("header.append({of}.http.{name}, {value})"));
+        }
+        Put::IfMissing => out.when_say(&format!("!{of}.http.{name}"), set),
     }
 }
 

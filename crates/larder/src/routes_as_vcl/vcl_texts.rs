@@ -103,6 +103,7 @@ fn variable(
         "uri" => path(side),
         "args" => format!("regsub({url}, \"^[^?]*\\??\", \"\")"),
         "is_args" => format!("regsub({url}, \"^[^?]*((\\?).+)?.*$\", \"\\2\")"),
+        "and_args" => format!("regsub(regsub({url}, \"^[^?]*\\??\", \"&\"), \"^&$\", \"\")"),
         "remote_addr" if side == RequestSide::Client => "client.ip".to_owned(),
         "request_method" => format!("{request}.method"),
         _ => match (name.strip_prefix("http_"), name.parse::<usize>()) {

@@ -45,6 +45,37 @@ mod tests {
         assert!(toml.contains("origin = ") && !said.contains("closed"), "{toml}\n{said}");
     }
 
+    /// nginx shows a script that no location runs as the file that it is: an upload must not run beside a front controller.
+    #[test]
+    fn no_script_runs_that_no_location_of_nginxs_runs() {
+        let runs = "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; fastcgi_pass 127.0.0.1:1;";
+        let one = "fastcgi_param SCRIPT_FILENAME $document_root/index.php; fastcgi_pass 127.0.0.1:1;";
+        let tries = "location / { try_files $uri /index.php$is_args$args; }";
+        for (locations, closed) in [
+            (format!("{tries} location = /index.php {{ {runs} }}"), &["/uploads/evil.php", "/hdr.php", "/a.PHP"][..]),
+            (format!("{tries} location ~ ^/index\\.php(/|$) {{ {runs} }}"), &["/uploads/evil.php", "/x/index.php"]),
+            (format!("location / {{ try_files $uri @php; }} location @php {{ {one} }}"), &["/uploads/evil.php"]),
+            (format!("{tries} location ~ ^/(index|hdr)\\.php$ {{ {runs} }}"), &["/uploads/evil.php", "/x/hdr.php"]),
+            (format!("index index.php; location / {{ }} location = /index.php {{ {runs} }}"), &["/uploads/evil.php"]),
+            (format!("{tries} location ~ ^/(?!up)[^.]*\\.php$ {{ {runs} }}"), &["/uploads/evil.php"]),
+            (format!("{tries} location ~ \\.php$ {{ {runs} }}"), &[]),
+        ] {
+            let (said, toml) = imported("runs", &format!("server {{ listen 8080; root /srv; {locations} }}"));
+            let of_all = toml.split("[[route]]").find(|section| section.contains("path = \"/\"\n"));
+            let of_all = of_all.unwrap_or_else(|| panic!("{toml}\n{said}"));
+            assert!(of_all.contains("origin = "), "{locations}\n{toml}");
+            let line = of_all.lines().find(|line| line.starts_with("closed_paths = ")).unwrap_or("closed_paths = []");
+            let patterns: Vec<String> = line.split('\'').skip(1).step_by(2).map(str::to_owned).collect();
+            let paths = proxy::settings::ClosedPaths::new(patterns.iter().map(String::as_str)).expect("patterns");
+            for path in closed {
+                assert!(paths.close(path.as_bytes()), "{path}: {locations}\n{toml}");
+            }
+            assert!(!paths.close(b"/index.php") && !paths.close(b"/a.txt"), "{locations}\n{toml}");
+            let is_every = locations.contains(" \\.php$");
+            assert_eq!(paths.close(b"/any/script.php"), !is_every, "{locations}\n{toml}");
+        }
+    }
+
     /// `/api%2Fv0` is beneath /api/v0 to nginx, and beneath / to routes of paths: what answers there for what is no file must not here.
     #[test]
     fn no_spelling_of_a_path_leads_to_the_fallback_of_another_location() {

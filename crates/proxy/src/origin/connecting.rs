@@ -123,6 +123,7 @@ impl Origin {
                     if !blamed || is_last || !more {
                         return Err(error);
                     }
+                    core.counters.origin_retries.add(1);
                 }
             }
         }

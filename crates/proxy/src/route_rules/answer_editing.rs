@@ -4,7 +4,7 @@
 //! that was rendered under other words is made anew, field by field, in the loop.
 
 use cache::Object;
-use message::{Field, FieldName, Fields, FieldsView, list_members};
+use message::{Field, FieldName, Fields, FieldsView, Status, list_members};
 
 use crate::answer_head::AnswerHead;
 use crate::head_form::HeadForm;
@@ -21,9 +21,9 @@ impl AnswerFields {
             || self.cross_origin.is_some()
     }
 
-    /// Does a field of an answer go?
-    pub(crate) fn removes(&self, field: &Field<'_>) -> bool {
-        self.set.iter().any(|line| line.is_named(field)) || self.removes_unset(field)
+    /// Does a field of an answer with this status go?
+    pub(crate) fn removes(&self, status: Status, field: &Field<'_>) -> bool {
+        self.set.iter().any(|line| line.is_said_of(status) && line.is_named(field)) || self.removes_unset(field)
     }
 
     /// The same but for those in whose place others come.
@@ -44,21 +44,27 @@ impl AnswerFields {
     #[inline]
     pub(crate) fn leave_as_rendered(&self, object: &Object) -> bool {
         let may_remove = !self.removed.is_empty() || !self.set.is_empty() || self.cross_origin.is_some();
-        !may_remove || !object.renders(|field| self.removes(field))
+        !may_remove || !object.renders(|field| self.removes(object.status(), field))
     }
 
     /// The same of a file's head, all of which is rendered.
     pub(crate) fn leave_all_of(&self, fields: FieldsView<'_>) -> bool {
-        !fields.iter().any(|field| self.removes(&field))
+        !fields.iter().any(|field| self.removes(Status::OK, &field))
     }
 
     /// Writes the lines behind a head that is left as it was rendered. `said`: what that says.
     #[inline]
-    pub(crate) fn write<F: HeadForm>(&self, source: &TemplateSource<'_>, said: FieldsView<'_>, out: &mut Vec<u8>) {
-        for line in self.set.iter().chain(&self.added) {
+    pub(crate) fn write<F: HeadForm>(
+        &self,
+        source: &TemplateSource<'_>,
+        (status, said): (Status, FieldsView<'_>),
+        out: &mut Vec<u8>,
+    ) {
+        for line in self.set.iter().chain(&self.added).filter(|line| line.is_said_of(status)) {
             write_line::<F>(line, source, out);
         }
-        for line in self.missing.iter().filter(|line| !said.iter().any(|field| line.is_named(&field))) {
+        let is_missing = |line: &&FieldLine| !said.iter().any(|field| line.is_named(&field));
+        for line in self.missing.iter().filter(|line| line.is_said_of(status)).filter(is_missing) {
             write_line::<F>(line, source, out);
         }
         if let Some(cross_origin) = &self.cross_origin {
@@ -68,13 +74,14 @@ impl AnswerFields {
 
     /// Edits the head of an answer of the loop.
     pub(crate) fn apply(&self, source: &TemplateSource<'_>, head: &mut AnswerHead) {
-        if head.any_field(|field| self.removes(field)) {
-            head.retain(|field| !self.removes(field));
+        let status = head.status;
+        if head.any_field(|field| self.removes(status, field)) {
+            head.retain(|field| !self.removes(status, field));
         }
         let mut added = Fields::default();
         let missing = self.missing.iter().filter(|line| !head.any_field(|field| line.is_named(field)));
         let mut value = Vec::new();
-        for line in self.set.iter().chain(&self.added).chain(missing) {
+        for line in self.set.iter().chain(&self.added).chain(missing).filter(|line| line.is_said_of(status)) {
             value.clear();
             line.value.write(source, &mut value);
             // What says nothing of this request is not said: an answer before its number was made has none.

@@ -1,6 +1,6 @@
 //! Fields that a route takes out of requests or puts into them. The origin sees them so, and what a response is selected by.
 
-use message::{Field, FieldName, Fields};
+use message::{Field, FieldName, Fields, Status};
 use rules::conditions::is_condition;
 
 use crate::route_rules::field_template::{FieldTemplate, TemplateSource};
@@ -25,11 +25,32 @@ pub struct FieldLine {
     pub(crate) known: FieldName,
     pub(crate) name: Box<str>,
     pub(crate) value: FieldTemplate,
+    /// Of an answer: it is said where that is no error.
+    on_success: bool,
 }
+
+/// Statuses of what somebody asked for and gets, or is led to: those on which nginx says its own fields.
+const SUCCESSES: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
 
 impl FieldLine {
     pub fn new(name: &str, value: FieldTemplate) -> FieldLine {
-        FieldLine { known: FieldName::classify(name.as_bytes()), name: name.into(), value }
+        let on_success = false;
+        FieldLine { known: FieldName::classify(name.as_bytes()), name: name.into(), value, on_success }
+    }
+
+    /// Said of no error from now on.
+    pub fn keep_to_success(&mut self) {
+        self.on_success = true;
+    }
+
+    pub fn is_kept_to_success(&self) -> bool {
+        self.on_success
+    }
+
+    /// Is it said in an answer with this status?
+    #[inline]
+    pub(crate) fn is_said_of(&self, status: Status) -> bool {
+        !self.on_success || SUCCESSES.contains(&status.0)
     }
 
     pub fn name(&self) -> &str {

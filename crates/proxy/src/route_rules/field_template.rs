@@ -32,6 +32,8 @@ enum Variable {
     Args,
     /// `?` where there is a query.
     IsArgs,
+    /// `&` and the query, where there is one: behind a query of one's own.
+    AndArgs,
     RemoteAddress,
     Method,
     /// Another one each time that it is asked for.
@@ -240,7 +242,7 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
 }
 
 /// The variables with names of their own.
-pub const VARIABLES: [&str; 11] = [
+pub const VARIABLES: [&str; 12] = [
     "host",
     "scheme",
     "request_uri",
@@ -248,6 +250,7 @@ pub const VARIABLES: [&str; 11] = [
     "args",
     "query_string",
     "is_args",
+    "and_args",
     "remote_addr",
     "request_method",
     "request_id",
@@ -276,6 +279,7 @@ impl Variable {
             "uri" => Variable::Uri,
             "args" | "query_string" => Variable::Args,
             "is_args" => Variable::IsArgs,
+            "and_args" => Variable::AndArgs,
             "remote_addr" => Variable::RemoteAddress,
             "request_method" => Variable::Method,
             "request_id" => Variable::RequestId,
@@ -299,6 +303,7 @@ impl Variable {
             Variable::Uri => "uri",
             Variable::Args => "args",
             Variable::IsArgs => "is_args",
+            Variable::AndArgs => "and_args",
             Variable::RemoteAddress => "remote_addr",
             Variable::Method => "request_method",
             Variable::RequestId => "request_id",
@@ -318,6 +323,7 @@ impl Variable {
             | Variable::Uri
             | Variable::Args
             | Variable::IsArgs
+            | Variable::AndArgs
             | Variable::Argument(_)
             | Variable::Group(_) => true,
             Variable::RemoteAddress
@@ -338,8 +344,12 @@ impl Variable {
             Variable::RequestUri => request.write_target(out),
             Variable::Uri => out.extend_from_slice(request.path),
             Variable::Args => out.extend_from_slice(query),
-            Variable::IsArgs if query.is_empty() => {}
+            Variable::IsArgs | Variable::AndArgs if query.is_empty() => {}
             Variable::IsArgs => out.push(b'?'),
+            Variable::AndArgs => {
+                out.push(b'&');
+                out.extend_from_slice(query);
+            }
             Variable::RemoteAddress => _ = write!(out, "{}", source.client.to_canonical()),
             Variable::Method => out.extend_from_slice(request.method_text),
             Variable::RequestId => _ = write!(out, "{}", RequestId::next()),
@@ -448,6 +458,7 @@ mod tests {
         for (template, expect) in [
             ("https://$host$request_uri", "https://a.test/a/b?p=2&idx=8&id=7"),
             ("$scheme://x$uri$is_args$args", "https://x/a/b?p=2&idx=8&id=7"),
+            ("/x?y=1$and_args", "/x?y=1&p=2&idx=8&id=7"),
             ("${remote_addr}x $request_method", "192.0.2.7x GET"),
             ("$http_x_lang-$cookie_sid-$arg_id-$remote_user", "de-xyz-7-ann"),
             ("cost: 5$$", "cost: 5$"),

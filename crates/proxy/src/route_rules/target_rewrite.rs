@@ -61,9 +61,11 @@ fn named(template: &FieldTemplate, request: &Request<'_>, pattern: Option<&Route
     if !target.starts_with(b"/") {
         target.insert(0, b'/');
     }
-    // As in nginx, a template without a query keeps the one that came.
-    if !target.contains(&b'?') {
-        push_query(&mut target, request);
+    // As in nginx, a template without a query keeps the one that came, and one that ends with `?` leaves it out.
+    match target.iter().position(|&byte| byte == b'?') {
+        None => push_query(&mut target, request),
+        Some(at) if at + 1 == target.len() => target.truncate(at),
+        Some(_) => {}
     }
     target
 }

@@ -369,6 +369,32 @@ fn an_origin_is_told_a_clients_address_by_its_route() {
     assert_eq!(told(&story.ask("POST /", claims, "x")), [address.clone(), address]);
 }
 
+/// What a site says of its pages is not said of their errors, which a browser would keep as long.
+#[test]
+fn what_is_kept_to_success_is_said_of_no_error_stored_or_not() {
+    let kept = |name: &str, value: &str| {
+        let mut kept = line(name, value);
+        kept.keep_to_success();
+        kept
+    };
+    let answer_fields = AnswerFields {
+        set: vec![kept("Cache-Control", "max-age=5"), line("X-All", "1")],
+        added: vec![kept("X-Added", "1")],
+        missing: vec![kept("X-Missing", "1")],
+        ..AnswerFields::default()
+    };
+    let story = with(RouteRules { answer_fields, ..RouteRules::default() });
+    for (status, path, is_said) in [(200, "/a", true), (404, "/b", false), (301, "/c", true), (500, "/d", false)] {
+        story.origin([answer(status, &["Cache-Control: max-age=60"], "page")]);
+        for asked in [1, 0] {
+            let reply = story.get(path, &[]);
+            let said = ["x-added", "x-missing", "x-all", "cache-control"].map(|name| reply.field(name));
+            let expect = if is_said { ["1", "1", "1", "max-age=5"] } else { ["", "", "1", "max-age=60"] };
+            assert_eq!(said, expect, "{path} asked {asked}");
+        }
+    }
+}
+
 #[test]
 fn answers_get_fields_and_lose_them_stored_or_not() {
     let answer_fields = AnswerFields {

@@ -115,5 +115,5 @@ pub(crate) fn write_tail<F: HeadForm>(
     } else {
         fields.get_all(FieldName::AcceptRanges).for_each(|line| F::field(out, ACCEPT_RANGES, line));
     }
-    stored_head::write_end::<F>(out, site, fields, (parsed, None));
+    stored_head::write_end::<F>(out, site, (status, fields), (parsed, None));
 }

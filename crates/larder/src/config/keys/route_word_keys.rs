@@ -104,7 +104,7 @@ pub const WORDS: &[KeyDefinition] = &[
         .example("{ set = { X-Site = \"$host\" }, add = { X-Way = \"here\" }, remove = [\"X-Debug-*\"] }"),
     key(V0_1, "response_headers", Table, "Fields of answers, whoever answers.")
         .without("they stay as they are")
-        .example("{ set = { Cache-Control = \"no-cache\" }, add = { Link = \"</a.css>; rel=preload\" }, default = { X-Robots-Tag = \"none\" }, remove = [\"Server\"] }"),
+        .example("{ set = { Cache-Control = \"no-cache\" }, add = { Link = \"</a.css>; rel=preload\" }, default = { X-Robots-Tag = \"none\" }, remove = [\"Server\"], on_success = [\"Cache-Control\"] }"),
     key(V0_1, "security_headers", Switch, "Say X-Content-Type-Options, X-Frame-Options and Referrer-Policy, where an answer does not. false: none, whatever [policy] says.")
         .by_default(|| literal::switch(false)),
     key(V0_1, "cors", Either(&[Switch, Text("a site, as SCHEME://HOST"), Table]), "Let scripts of other sites read answers.")
@@ -180,6 +180,14 @@ pub const RESPONSE_HEADERS: &[KeyDefinition] = &[
         .without("none")
         .example("{ X-Robots-Tag = \"none\" }"),
     key(V0_1, "remove", FIELD_NAMES, "These go.").by_default(|| literal::texts([])),
+    key(
+        V0_1,
+        "on_success",
+        List(&Text("the name of a field")),
+        "Of set, add and default these are said on no error: on the statuses 200, 201, 204, 206, 301 to 304, 307 and 308 alone. An error keeps what its origin said.",
+    )
+    .by_default(|| literal::texts([]))
+    .example("[\"Cache-Control\"]"),
 ];
 
 pub const CORS: &[KeyDefinition] = &[

@@ -1,0 +1,94 @@
+//! What `larder import` makes of nginx's locations with names and of rules with groups, beside the real nginx: whose words hold, which scripts
+//! run, and what an origin is asked for.
+
+#[cfg(test)]
+mod tests {
+    use crate::imported_beside::{Asked, Beside, Wanted};
+    use crate::nginx_beside;
+
+    fn ask(beside: &Beside, path: &str, options: &[&'static str]) -> [crate::imported_beside::Outcome; 2] {
+        beside.ask(&Asked { at: "A1", path: path.to_owned(), options: options.to_vec() })
+    }
+
+    /// nginx leaves all that the location said which led there, but for who may come in.
+    #[test]
+    fn a_location_with_a_name_answers_with_its_own_words() {
+        let beside = nginx_beside::start(
+            "named",
+            "server { listen A1; root HERE/site;\n\
+             location / { try_files $uri @node; add_header X-R-Outer 1 always; }\n\
+             location @node { proxy_pass http://O-node; proxy_set_header Host $host; proxy_set_header X-T-User \"\";\n\
+             proxy_set_header X-T-Key abc; add_header X-R-Frame DENY always; }\n\
+             location ~ \\.png$ { expires 30d; add_header Cache-Control \"public, immutable\"; try_files $uri @app; }\n\
+             location @app { proxy_pass http://O-app; proxy_set_header Host $host; } }",
+            &[],
+        );
+        beside.check_as_it_is("A1", "/x", &["-H", "X-T-User: admin"], Wanted::Same);
+        let [_, ours] = ask(&beside, "/x", &["-H", "X-T-User: admin"]);
+        assert!(ours.body.contains("x-t-key=abc") && !ours.body.contains("admin"), "{ours:?}\n{}", beside.toml);
+        assert!(ours.fields.contains(&"x-r-frame: DENY".to_owned()), "{ours:?}");
+        beside.check_as_it_is("A1", "/me/avatar.png", &[], Wanted::Same);
+        assert!(!beside.toml.contains("immutable"), "what the origin says stays: {}", beside.toml);
+    }
+
+    #[test]
+    fn methods_that_a_location_with_a_name_refuses_are_refused() {
+        let beside = nginx_beside::start(
+            "named-methods",
+            "server { listen A1; root HERE/site; location / { try_files $uri @b; }\n\
+             location @b { limit_except GET { deny all; } proxy_pass http://O-b; proxy_set_header Host $host; }\n\
+             location /two/ { limit_except GET POST { deny all; } try_files $uri @b; } }",
+            &[],
+        );
+        beside.check_as_it_is("A1", "/x", &[], Wanted::Same);
+        for path in ["/x", "/two/x"] {
+            beside.check_refused("A1", path, &["-X", "POST", "-d", "a"]);
+        }
+        let runs = "fastcgi_param SCRIPT_FILENAME $document_root/index.php; fastcgi_pass 127.0.0.1:1;";
+        let beside = nginx_beside::start(
+            "named-script-methods",
+            &format!(
+                "server {{ listen A1; root HERE/site; location / {{ try_files $uri @php; }}\n\
+                 location @php {{ limit_except GET {{ deny all; }} {runs} }} }}"
+            ),
+            &[],
+        );
+        let [theirs, ours] = ask(&beside, "/x", &["-X", "POST", "-d", "a"]);
+        assert_eq!((theirs.status, ours.status), (403, 404), "{}", beside.toml);
+        assert!(beside.said.contains("404 where there is no file"), "{}", beside.said);
+    }
+
+    /// `$1` is what the rule's own regex has found, whatever groups the location's has.
+    #[test]
+    fn groups_are_those_of_the_rule() {
+        let beside = nginx_beside::start(
+            "groups",
+            "server { listen A1;\n\
+             location ~ ^/u/(\\d+)/ { rewrite ^/u/(\\d+)/(.*)$ /user/$2/of/$1 break; proxy_pass http://O-u; proxy_set_header Host $host; }\n\
+             location ~ ^/(de|en)/ { rewrite ^/(\\w+)/(.*)$ /$2?lang=$1 break; proxy_pass http://O-l; proxy_set_header Host $host; }\n\
+             location ~ ^/wy/(\\d+) { rewrite ^/wy/(\\d+)/(\\w+)$ /r/$2/$1 permanent; return 404; }\n\
+             location ~ ^/(?:x|y)(z)/ { location /xz/a/ { proxy_pass http://O-in/b/; proxy_set_header Host $host; } return 404; } }",
+            &[],
+        );
+        for path in ["/u/5/abc", "/u/5/abc?z=1", "/de/a/b", "/de/a/b?c=d", "/wy/5/abc", "/wy/5/abc?q", "/xz/a/c"] {
+            beside.check_as_it_is("A1", path, &[], Wanted::Same);
+        }
+    }
+
+    #[test]
+    fn a_query_of_a_rule_stands_before_the_one_that_came() {
+        let beside = nginx_beside::start(
+            "queries",
+            "server { listen A1; location / { proxy_set_header Host $host; proxy_pass http://O-o; \
+             rewrite ^/v2/([a-z]+)/(\\d+)$ /item?id=$2&k=$1 break; rewrite ^/alone/(.*)$ /none/$1? break;\n\
+             rewrite ^/only/(.*)$ /some?a=$1? break; rewrite ^/kept/(.*)$ /k/$1 break; }\n\
+             location /year/ { rewrite ^/year/(\\d+)$ /year?y=$1 permanent; return 404; } }",
+            &[],
+        );
+        for path in ["/v2/shoe/12", "/alone/x", "/only/x", "/kept/x", "/year/2024"] {
+            for query in ["", "?z=1", "?"] {
+                beside.check_as_it_is("A1", &format!("{path}{query}"), &[], Wanted::Same);
+            }
+        }
+    }
+}
