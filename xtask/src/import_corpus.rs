@@ -175,7 +175,7 @@ fn compare(
     }
     let got: BTreeMap<Probe, usize> = probes.iter().cloned().enumerate().map(|(row, probe)| (probe, row)).collect();
     let visited = visited(&folder.join("rows.log"), asked)?;
-    let listing = Listing { blocks: blocks(&whole[0]), left: &ours.left };
+    let listing = Listing { blocks: blocks(&whole[0]), inherited: inherited(&whole[0]), left: &ours.left };
     let mut table = Table { left: ours.left.len(), taken_out, ..Table::default() };
     // All of it is closed, and something listed says why.
     let is_nowhere = ours.ports.is_empty() && !ours.left.is_empty();
@@ -203,6 +203,7 @@ fn compare(
         // And that who asks for another protocol is refused where nobody hands it on.
         let is_documented = !probe.is_plainly_spelled()
             || theirs.leads_into_folder_that_takes_no(probe, ours)
+            || ours.status == 400 && probe.may_become_dots()
             || probe.upgrade.is_some_and(|protocol| ours.status == 403 && !theirs.is_asked_for(protocol))
             || leads_other_names(probe, theirs, ours, &made.servers);
         table.add(row, verdict, listing.says(&lines) || is_nowhere || is_documented);
@@ -289,9 +290,25 @@ fn blocks(http: &Directive) -> Vec<(usize, usize, bool)> {
     found
 }
 
+/// Lines that a location hands on to those within it: all but who answers, and what the rewrite module does.
+fn inherited(http: &Directive) -> BTreeSet<usize> {
+    const OWN: [&str; 9] =
+        ["rewrite", "return", "set", "break", "try_files", "internal", "stub_status", "empty_gif", "server_name"];
+    let mut found = BTreeSet::new();
+    http.walk(&mut |directive| {
+        let name = directive.name();
+        if directive.block.is_none() && !name.ends_with("_pass") && !OWN.contains(&name) {
+            found.insert(directive.line);
+        }
+    });
+    found
+}
+
 /// What the import lists, and where.
 struct Listing<'a> {
     blocks: Vec<(usize, usize, bool)>,
+    /// Lines that hold in locations within their own, too.
+    inherited: BTreeSet<usize>,
     left: &'a [usize],
 }
 
@@ -300,8 +317,11 @@ impl Listing<'_> {
     fn says(&self, lines: &[usize]) -> bool {
         self.left.iter().any(|left| {
             let around = self.blocks.iter().filter(|(first, last, _)| (*first..=*last).contains(left));
-            let innermost = around.map(|(first, ..)| *first).max();
-            innermost.is_none_or(|first| lines.contains(&first))
+            let innermost = around.map(|(first, last, _)| (*first, *last)).max();
+            innermost.is_none_or(|(first, last)| {
+                let is_within = || lines.iter().any(|line| (first..=last).contains(line));
+                lines.contains(&first) || self.inherited.contains(left) && is_within()
+            })
         })
     }
 }
@@ -362,11 +382,27 @@ mod tests {
         write(&mut http);
         let says = |line: usize, lines: &[usize]| {
             let left = [line];
-            Listing { blocks: blocks(&http[0]), left: &left }.says(lines)
+            Listing { blocks: blocks(&http[0]), inherited: inherited(&http[0]), left: &left }.says(lines)
         };
         assert!(says(4, &[2, 3]) && !says(4, &[2]));
         assert!(says(6, &[2, 3]) && !says(6, &[9]));
         assert!(says(8, &[9]) && says(1, &[]));
+    }
+
+    #[test]
+    fn what_is_listed_of_a_location_holds_within_it_where_it_is_inherited() {
+        // http { 2 location /a { 3 alias; 4 return; 5 location /a/b { 6 x; } } }
+        let inner = Directive::block_of("location /a/b", vec![Directive::of("x")]);
+        let outer =
+            Directive::block_of("location /a", vec![Directive::of("alias /s"), Directive::of("return 403"), inner]);
+        let mut http = vec![Directive::block_of("http", vec![outer])];
+        write(&mut http);
+        let says = |line: usize, lines: &[usize]| {
+            let left = [line];
+            Listing { blocks: blocks(&http[0]), inherited: inherited(&http[0]), left: &left }.says(lines)
+        };
+        assert!(says(3, &[2]) && says(3, &[5]) && !says(3, &[9]));
+        assert!(says(4, &[2]) && !says(4, &[5]));
     }
 
     #[test]

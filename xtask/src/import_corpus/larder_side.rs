@@ -44,6 +44,10 @@ pub fn start(
         listens.insert(place.clone(), ports::free()?);
     }
     let (text, listening) = at_home(text, &listens, ports::free()?);
+    if listening.is_empty() {
+        // Without a listener larder would take the port that it has by default.
+        return Ok(LarderSide { left, ports: BTreeMap::new() });
+    }
     let text = match opened {
         Some(root) => text.replace("closed = true", &format!("root = \"{}\"\ndotfiles = true", root.display())),
         None => text,

@@ -207,10 +207,10 @@ fn listen_of(written: &str) -> Option<String> {
 /// Certificates are often in files of their own, which are nobody's to publish.
 fn certify(server: &mut Directive) {
     let is_secure = server.children().iter().any(|directive| directive.name() == "listen" && has(directive, "ssl"));
-    let is_certified = server.children().iter().any(|directive| directive.name() == "ssl_certificate");
-    if let (Some(block), true, false) = (&mut server.block, is_secure, is_certified) {
-        block.extend(["ssl_certificate here", "ssl_certificate_key here"].map(Directive::of));
-    }
+    let has = |name: &str| server.children().iter().any(|directive| directive.name() == name);
+    let missing = ["ssl_certificate", "ssl_certificate_key"].into_iter().filter(|name| is_secure && !has(name));
+    let missing: Vec<Directive> = missing.map(|name| Directive::of(&format!("{name} here"))).collect();
+    server.block.iter_mut().for_each(|block| block.extend(missing.iter().cloned()));
 }
 
 /// Names of groups of servers, and those of names that something asks over FastCGI.

@@ -117,6 +117,12 @@ impl Probe {
         ["/", "/.", "/.."].iter().any(|end| path.ends_with(end))
     }
 
+    /// Has it a segment that ends in dots? Where its beginning is taken off, it is `.` or `..` at the origin.
+    pub fn may_become_dots(&self) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.split('/').any(|segment| segment.ends_with('.'))
+    }
+
     /// Is the path written as nginx itself would write it?
     pub fn is_plainly_spelled(&self) -> bool {
         let has_turns = ["%", "//", "/./", "/../"].iter().any(|other| self.path.contains(other));

@@ -49,10 +49,10 @@ pub fn ask(port: u16, probe: &Probe, row: usize) -> io::Result<Answer> {
     let Probe { method, path, host, .. } = probe;
     let connection = if probe.upgrade.is_some() { "upgrade, close" } else { "close" };
     let fields = probe.field_lines();
-    write!(
-        socket,
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Row: {row}\r\n{fields}Connection: {connection}\r\n\r\n"
-    )?;
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Row: {row}\r\n{fields}Connection: {connection}\r\n\r\n");
+    // In one piece: who answers a part of it has closed the connection before the rest.
+    socket.write_all(head.as_bytes())?;
     let answer = match Message::read(&mut BufReader::new(socket), Unframed::UntilEnd, *method != "HEAD") {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
         answer => answer?,
