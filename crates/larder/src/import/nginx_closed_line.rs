@@ -65,6 +65,11 @@ impl FoundServer<'_, '_> {
                     && other.spot.path.as_ref().is_some_and(|path| found.spot.is_shorter_than(path))
             });
             closed.extend(others.chain(longer).map(own_pattern));
+            // A folder's path is led to its slash by whoever answers there, alike or not.
+            let is_open = |other: &&FoundLocation<'_>| !is_root && other.answer != AnsweredBy::Closed;
+            let folders = self.found.iter().filter(is_open).filter(|other| !closed.contains(&own_pattern(other)));
+            let folders: Vec<String> = folders.filter_map(|other| self.folder_pattern(other)).collect();
+            closed.extend(folders);
             let cases =
                 self.found[..=at].iter().flat_map(|other| other.rulings.cases.iter().map(move |case| (other, case)));
             let is_other =

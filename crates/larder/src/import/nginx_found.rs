@@ -85,8 +85,8 @@ pub enum AnsweredBy {
     Asks(Vec<String>),
     /// The path at the origin is another one: what stands in place of the location's own, and the keys.
     AsksElsewhere(String, Vec<String>),
-    /// Who is led to TLS.
-    ToTls,
+    /// Who is led to TLS, by this line.
+    ToTls(String),
     /// This script, whatever is asked for.
     Script(Substitute),
     Files,
@@ -100,7 +100,7 @@ impl AnsweredBy {
         match self {
             AnsweredBy::Closed => "closed".into(),
             AnsweredBy::Asks(lines) | AnsweredBy::AsksElsewhere(_, lines) => lines.join("\n").into(),
-            AnsweredBy::ToTls => "to TLS".into(),
+            AnsweredBy::ToTls(line) => line.as_str().into(),
             AnsweredBy::Script(script) => script.path.as_str().into(),
             AnsweredBy::Files | AnsweredBy::Scripts(_) => "files".into(),
         }

@@ -52,6 +52,8 @@ pub struct LocationOrder<'a> {
     pub spots: Vec<Spot<'a>>,
     /// Locations whose paths nobody can tell: nginx would not take them, or PCRE2 does not take their regex.
     pub unknown: Vec<&'a Directive>,
+    /// Locations of a path without a slash in front, which no request has.
+    pub never: Vec<&'a Directive>,
 }
 
 /// A location's own word on its paths.
@@ -135,7 +137,7 @@ struct Halves<'a> {
 
 impl<'a> LocationOrder<'a> {
     pub fn of(server: &'a Directive) -> LocationOrder<'a> {
-        let mut order = LocationOrder { spots: Vec::new(), unknown: Vec::new() };
+        let mut order = LocationOrder { spots: Vec::new(), unknown: Vec::new(), never: Vec::new() };
         let Halves { early, mut late } = order.level(server, &Around::default());
         if !late.iter().any(|spot| spot.path.as_deref() == Some("/")) {
             late.push(spot(&Around::default(), None, Matcher::Path("/".to_owned()), Kind::Usual, Some("/")));
@@ -159,6 +161,7 @@ impl<'a> LocationOrder<'a> {
                 Written::Path(path, kind) if path.starts_with('/') => paths.push((location, path, kind)),
                 Written::Regex(regex) => regexes.push((location, regex)),
                 Written::Named => {}
+                Written::Path(path, _) if !path.is_empty() => self.never.push(location),
                 Written::Path(..) | Written::Unknown => self.unknown.push(location),
             }
         }
@@ -420,7 +423,7 @@ mod tests {
     fn what_nobody_can_tell_is_said() {
         let server = usual(&["~ (a", "relative", "/"]);
         let order = LocationOrder::of(&server);
-        assert_eq!(order.unknown.len(), 2);
+        assert_eq!((order.unknown.len(), order.never.len()), (1, 1));
         // What is guarded there may be anything.
         assert_eq!(find(&order, "/x"), Some(0));
     }

@@ -22,8 +22,6 @@ const CLOSED_TO_WEBSOCKETS: &str = "a WebSocket, or another upgrade, is refused 
 /// What is said of locations that run scripts by what stands behind their names, too, and do not split that off.
 const CLOSED_BEHIND_SCRIPTS: &str = "closed behind the names of scripts (/index.php/x): that is handed to a script where fastcgi_split_path_info says so";
 
-const TO_TLS: &str = "redirect = { to = \"https://$host$request_uri\", status = 301 }";
-
 /// The routes of a server, none of which has a host yet.
 pub fn routes(mut tree: Tree<'_>) -> Vec<Route> {
     let rulings = tree.rulings();
@@ -142,6 +140,14 @@ impl FoundServer<'_, '_> {
 
     /// Where somebody is asked for all beneath `/api/`, nginx leads from `/api` to it before it looks at who may come in.
     fn with_its_slash(&self, location: &FoundLocation<'_>) -> Option<Route> {
+        let pattern = self.folder_pattern(location)?;
+        let path = location.spot.path.as_deref()?;
+        let to = format!("redirect = {{ to = {}, status = 301 }}", quoted(&format!("{path}$is_args$args")));
+        Some(Route::new(Matcher::Pattern(pattern), vec![to]))
+    }
+
+    /// The folder's path that is led so.
+    pub fn folder_pattern(&self, location: &FoundLocation<'_>) -> Option<String> {
         let spot = &location.spot;
         let path = spot.path.as_deref().filter(|_| spot.kind != Kind::Regex)?;
         let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty())?;
@@ -153,8 +159,7 @@ impl FoundServer<'_, '_> {
         if !location.is_led_to_its_slash() || self.found.iter().any(is_answered) || !is_plain_in_urls(path) {
             return None;
         }
-        let to = format!("redirect = {{ to = {}, status = 301 }}", quoted(&format!("{path}$is_args$args")));
-        Some(Route::new(Matcher::Pattern(format!("^{}$", escaped(bare))), vec![to]))
+        Some(format!("^{}$", escaped(bare)))
     }
 
     /// Which protocols the origin hears of that a ruling leads to.
@@ -162,7 +167,7 @@ impl FoundServer<'_, '_> {
         let to = match ruling {
             Ruling::Rewritten(_) => at,
             Ruling::Script(script) => self.find_script(script),
-            Ruling::Closed | Ruling::ToTls | Ruling::Answered(_) => None,
+            Ruling::Closed | Ruling::ToTls(_) | Ruling::Answered(_) => None,
         };
         self.found[to?].upgrades.clone()
     }
@@ -220,7 +225,7 @@ impl FoundServer<'_, '_> {
     fn closed_of_case(&self, case: &CaseOf, matcher: &Matcher, at: Option<usize>) -> Option<String> {
         let Matcher::Pattern(pattern) = matcher else { return None };
         let is_for_all_spellings = match &case.ruling {
-            Ruling::Closed | Ruling::ToTls => false,
+            Ruling::Closed | Ruling::ToTls(_) => false,
             Ruling::Answered(lines) => lines.iter().any(|line| line.starts_with("respond")),
             Ruling::Script(_) | Ruling::Rewritten(_) => true,
         };
@@ -248,7 +253,7 @@ impl FoundServer<'_, '_> {
     fn ruled(&mut self, ruling: &Ruling, at: Option<usize>) -> Option<Vec<String>> {
         match ruling {
             Ruling::Closed => None,
-            Ruling::ToTls => Some(vec![TO_TLS.to_owned()]),
+            Ruling::ToTls(line) => Some(vec![line.clone()]),
             Ruling::Answered(lines) => {
                 let level = at.map_or(&self.tree.level, |at| &self.found[at].level).clone();
                 let fields = level.fields.lines(false, self.tree.findings);
@@ -304,7 +309,7 @@ impl FoundServer<'_, '_> {
         let (access, words) = (found.access.clone(), found.words.clone());
         let answered = match found.answer.clone() {
             AnsweredBy::Closed => return None,
-            AnsweredBy::ToTls => return Some(vec![TO_TLS.to_owned()]),
+            AnsweredBy::ToTls(line) => return Some(vec![line]),
             AnsweredBy::Script(script) => {
                 let lines = self.script(&script, Some(at))?;
                 return Some(lines.into_iter().chain(self.closed_line(at, &[], true)).collect());

@@ -22,8 +22,8 @@ pub enum Ruling {
     Closed,
     /// It is answered here: the lines of a route.
     Answered(Vec<String>),
-    /// It is led to TLS, at the same URL.
-    ToTls,
+    /// It is led to TLS, at the same URL: by its listener, or by this line of a route.
+    ToTls(String),
     /// This script answers, whatever is asked for.
     Script(Substitute),
     /// Who answers the level is asked for another path.
@@ -109,14 +109,14 @@ pub fn leads_to_tls(block: &Directive, server_name: &str) -> bool {
     let (maps, clear) = (&Maps::default(), InTheClear::Always);
     let scope = RulingScope { has_groups: false, asks_origin: false, server_name, default_type: "", maps, clear };
     let Rulings { cases, rest, .. } = read(block, &scope, &mut Findings::default());
-    let by_host = cases.iter().all(|case| case.host.is_some() && case.ruling == Ruling::ToTls);
-    rest == Some(Ruling::ToTls) || !cases.is_empty() && by_host && rest == Some(Ruling::Closed)
+    let by_host = cases.iter().all(|case| case.host.is_some() && matches!(case.ruling, Ruling::ToTls(_)));
+    matches!(rest, Some(Ruling::ToTls(_))) || !cases.is_empty() && by_host && rest == Some(Ruling::Closed)
 }
 
 impl Ruling {
     /// Is it done without an origin, and so without a stored response that would be one for each value of a field?
     fn asks_nobody(&self) -> bool {
-        matches!(self, Ruling::Closed | Ruling::Answered(_) | Ruling::ToTls)
+        matches!(self, Ruling::Closed | Ruling::Answered(_) | Ruling::ToTls(_))
     }
 
     /// Does it say again what a regex has found?
@@ -125,7 +125,7 @@ impl Ruling {
         match self {
             Ruling::Answered(lines) => lines.iter().any(has_one),
             Ruling::Rewritten(target) => has_one(target),
-            Ruling::Closed | Ruling::ToTls | Ruling::Script(_) => false,
+            Ruling::Closed | Ruling::ToTls(_) | Ruling::Script(_) => false,
         }
     }
 }
@@ -208,14 +208,14 @@ impl Rulings {
         if self.mapped(directive, act, &words, &inner, findings) {
             return;
         }
+        if let Some(is_of_the_clear) = asks_for_the_clear(&condition) {
+            return self.clear(directive, is_of_the_clear, act, &inner, findings);
+        }
         let ruling = acted(act, &inner, findings);
         if let (true, Ruling::Script(script)) = (asks_for_file, &ruling) {
             self.fallback = Some(script.clone());
             self.passes_directories_by = words[0] == "!-f";
             return;
-        }
-        if let Some(is_of_the_clear) = asks_for_the_clear(&condition) {
-            return self.clear(directive, is_of_the_clear, ruling, scope.clear, findings);
         }
         match words[..] {
             ["$request_method", "=", method] => self.case(None, vec![method.to_owned()], None, ruling),
@@ -259,12 +259,17 @@ impl Rulings {
         &mut self,
         directive: &Directive,
         is_of_the_clear: bool,
-        ruling: Ruling,
-        clear: InTheClear,
+        act: &Directive,
+        scope: &RulingScope<'_>,
         findings: &mut Findings,
     ) {
-        match (clear, is_of_the_clear) {
-            (InTheClear::Always, true) | (InTheClear::Never | InTheClear::CanBeLed, false) => self.rest = Some(ruling),
+        match (scope.clear, is_of_the_clear) {
+            (InTheClear::Always, true) | (InTheClear::Never | InTheClear::CanBeLed, false) => {
+                match act.name == "rewrite" && !matches_everything(act.argument(0)) {
+                    true => self.rewrite(act, scope, findings),
+                    false => self.rest = Some(acted(act, scope, findings)),
+                }
+            }
             (InTheClear::CanBeLed, true) => {
                 findings.note(directive, "what comes in the clear is led to https:// (mode = \"redirect\")");
             }
@@ -345,7 +350,10 @@ fn acted(act: &Directive, scope: &RulingScope<'_>, findings: &mut Findings) -> R
     match act.name.as_str() {
         "return" => returned(act, scope, findings),
         "rewrite" if matches_everything(act.argument(0)) => rewritten(act, scope, findings),
-        _ => Ruling::Closed,
+        _ => {
+            findings.leave(act, "closed for whom the `if` around it is about: larder does not do this for some alone");
+            Ruling::Closed
+        }
     }
 }
 
@@ -394,8 +402,9 @@ fn redirect(
     scope: &RulingScope<'_>,
     findings: &mut Findings,
 ) -> Ruling {
-    if is_same_at_tls(target, scope) {
-        return Ruling::ToTls;
+    if let Some(host) = host_of_same_at_tls(target, scope) {
+        let to = quoted(&format!("https://{host}$request_uri"));
+        return Ruling::ToTls(format!("redirect = {{ to = {to}, status = {status} }}"));
     }
     let is_url = target.starts_with('/')
         || target.starts_with("http://")
@@ -415,12 +424,13 @@ fn redirect(
     }
 }
 
-/// Does a target mean what was asked for, over TLS?
-fn is_same_at_tls(target: &str, scope: &RulingScope<'_>) -> bool {
-    let Some(rest) = target.strip_prefix("https://") else { return false };
-    let Some((host, path)) = rest.find(['/', '$']).map(|_| split_host(rest)) else { return false };
+/// Does a target mean what was asked for, over TLS? And by which of the server's names?
+fn host_of_same_at_tls(target: &str, scope: &RulingScope<'_>) -> Option<String> {
+    let rest = target.strip_prefix("https://")?;
+    let (host, path) = rest.find(['/', '$']).map(|_| split_host(rest))?;
     let is_host = ["$host", "$http_host", "$server_name"].contains(&host) || host == scope.server_name;
-    is_host && matches!(path, "$request_uri" | "$uri" | "$uri$is_args$args" | "/$1" | "$1")
+    let is_same = is_host && matches!(path, "$request_uri" | "$uri" | "$uri$is_args$args" | "/$1" | "$1");
+    is_same.then(|| host.replace("$http_host", "$host").replace("$server_name", scope.server_name))
 }
 
 fn split_host(rest: &str) -> (&str, &str) {
@@ -509,6 +519,10 @@ mod tests {
         Ruling::Answered(vec![line.to_owned()])
     }
 
+    fn to_tls(host: &str, status: u16) -> Ruling {
+        Ruling::ToTls(format!("redirect = {{ to = \"https://{host}$request_uri\", status = {status} }}"))
+    }
+
     fn conditional(head: &str, act: &str) -> Directive {
         Directive { block: Some(vec![directive(act)]), ..directive(head) }
     }
@@ -521,8 +535,11 @@ mod tests {
         rest("return 503", answered("respond = { status = 503 }"), 0);
         let text = "respond = { status = 200, body = \"hi-$host\", type = \"text/plain\" }";
         rest("return 200 hi-$http_host", answered(text), 0);
-        rest("return 301 https://$host$request_uri", Ruling::ToTls, 0);
-        rest("return 301 https://a.test$request_uri", Ruling::ToTls, 0);
+        rest("return 301 https://$host$request_uri", to_tls("$host", 301), 0);
+        // Whoever has no name of the server's is led to its first one, as by nginx.
+        for host in ["a.test", "$server_name"] {
+            rest(&format!("return 308 https://{host}$request_uri"), to_tls("a.test", 308), 0);
+        }
         let away = "redirect = { to = \"https://b.test$request_uri\", status = 301 }";
         rest("return 301 https://b.test$request_uri", answered(away), 0);
         rest("return /x", answered("redirect = { to = \"/x\", status = 302 }"), 0);
@@ -545,7 +562,7 @@ mod tests {
         case("rewrite ^/old/(.*)$ /index.php?q=$1 last", Ruling::Script(Substitute::whole("/index.php".to_owned())), 0);
         case("rewrite ^/old/(.*)$ /new/$1 last", Ruling::Closed, 1);
         rest("rewrite ^ /index.php last", Ruling::Script(Substitute::whole("/index.php".to_owned())), 0);
-        rest("rewrite ^ https://$host$request_uri? permanent", Ruling::ToTls, 0);
+        rest("rewrite ^ https://$host$request_uri? permanent", to_tls("$host", 301), 0);
         let (rulings, _) = read_all(vec![directive("rewrite ^/(.*)$ https://b.test/$1 permanent")]);
         let to = "redirect = { to = \"https://b.test/$1$is_args$args\", status = 301 }";
         let case = &rulings.cases[0];
@@ -610,7 +627,7 @@ mod tests {
         let rest = |head: &str, clear| {
             read_by(vec![conditional(head, "return 301 https://$host$request_uri")], &Maps::default(), clear).0.rest
         };
-        let led = Some(Ruling::ToTls);
+        let led = Some(to_tls("$host", 301));
         for head in ["if ($scheme = http)", "if ($scheme != https)", "if ($https = )", "if ($server_port = 80)"] {
             let found = [InTheClear::Always, InTheClear::Never, InTheClear::CanBeLed].map(|clear| rest(head, clear));
             assert_eq!(found, [led.clone(), None, None], "{head}");
@@ -622,6 +639,22 @@ mod tests {
             assert_eq!(found, [None, led.clone(), led.clone()], "{head}");
         }
         assert_eq!(rest("if ($scheme ~ p$)", InTheClear::CanBeLed), Some(Ruling::Closed));
+    }
+
+    /// A rewriting of some paths is about no others, and what is closed is said.
+    #[test]
+    fn what_is_rewritten_for_some_leaves_the_rest_alone() {
+        let read = |head: &str, clear| {
+            let act = "rewrite ^/login(/.*)?$ https://$server_name$uri last";
+            let (rulings, left) = read_by(vec![conditional(head, act)], &Maps::default(), clear);
+            let cases: Vec<_> = rulings.cases.into_iter().map(|case| (case.pattern, case.ruling)).collect();
+            (cases, rulings.rest, left)
+        };
+        let led = vec![(Some("^/login(/.*)?$".to_owned()), to_tls("a.test", 302))];
+        assert_eq!(read("if ($server_port != 443)", InTheClear::Always), (led, None, 0));
+        assert_eq!(read("if ($server_port != 443)", InTheClear::Never), (vec![], None, 0));
+        let closed = vec![(None, Ruling::Closed)];
+        assert_eq!(read("if ($host = b.test)", InTheClear::Always), (closed, None, 1));
     }
 
     #[test]

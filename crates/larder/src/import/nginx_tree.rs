@@ -90,6 +90,9 @@ impl<'a> Tree<'a> {
     /// All locations in nginx's order. `None`: nobody can tell which they are.
     pub fn read(&mut self) -> Option<Vec<FoundLocation<'a>>> {
         let order = LocationOrder::of(self.server);
+        for location in &order.never {
+            self.findings.note(location, "no request comes here: its path has no slash in front");
+        }
         if !order.unknown.is_empty() {
             for location in &order.unknown {
                 self.findings
@@ -181,7 +184,7 @@ impl<'a> Tree<'a> {
         match &rulings.rest {
             Some(Ruling::Closed) => return AnsweredBy::Closed,
             Some(Ruling::Answered(lines)) => return AnsweredBy::Asks(lines.clone()),
-            Some(Ruling::ToTls) => return AnsweredBy::ToTls,
+            Some(Ruling::ToTls(line)) => return AnsweredBy::ToTls(line.clone()),
             Some(Ruling::Script(script)) => return AnsweredBy::Script(script.clone()),
             Some(Ruling::Rewritten(_)) | None => {}
         }
@@ -444,7 +447,7 @@ impl<'a> Tree<'a> {
     fn words_of(&mut self, answer: &AnsweredBy, level: &Level) -> Vec<String> {
         let mut words = Vec::new();
         match answer {
-            AnsweredBy::Closed | AnsweredBy::ToTls => return words,
+            AnsweredBy::Closed | AnsweredBy::ToTls(_) => return words,
             AnsweredBy::Asks(_) | AnsweredBy::AsksElsewhere(..) if answer.asks_others() => {
                 words.extend(level.proxy.route_lines(&level.service.words(), self.findings));
                 words.extend(self.storing(level));
