@@ -120,6 +120,8 @@ mod imported_memcached;
 mod imported_nginx;
 #[path = "program/imported_nginx_holes.rs"]
 mod imported_nginx_holes;
+#[path = "program/imported_nginx_lists.rs"]
+mod imported_nginx_lists;
 #[path = "program/imported_nginx_named.rs"]
 mod imported_nginx_named;
 #[path = "program/imported_nginx_ports.rs"]

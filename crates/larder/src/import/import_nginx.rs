@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::config::route_host;
 use crate::import::exact_networks::make_exact;
 use crate::import::import_findings::{self, Findings};
 use crate::import::import_flags::ImportFlags;
@@ -313,6 +314,13 @@ impl Import {
                     .leave(refusal, "led to https:// as the names of the server are: a listener leads all or none"),
             }
         }
+        let name = site.names.first().map_or("", String::as_str);
+        let is_other = |child: &&Directive| {
+            child.name == "if" && nginx_conditions::act_of(child).is_some() && !nginx_rulings::leads_to_tls(child, name)
+        };
+        for condition in site.server.children().iter().filter(is_other) {
+            self.findings.leave(condition, "led to https:// with the rest: a listener leads all or none");
+        }
         let is_location = |child: &&Directive| child.name == "location" && child.argument(0) != "/";
         for location in site.server.children().iter().filter(is_location) {
             self.findings
@@ -420,7 +428,8 @@ impl Import {
         if !is_for_all && hosts.is_empty() {
             return self.findings.leave(server, "not carried over: none of its names can be a host");
         }
-        let server_name = site.names.first().filter(|name| !name.starts_with(['~', '*', '.']) && *name != "_");
+        let server_name =
+            site.names.first().filter(|name| !name.starts_with(['*', '.']) && *name != "_" && !is_no_host(name));
         let tree = Tree {
             findings: &mut self.findings,
             origins: &mut self.origins,
@@ -496,7 +505,8 @@ impl Import {
 
     fn hosts(&mut self, server: &Directive, names: &[String]) -> Vec<String> {
         if names.iter().any(|name| is_no_host(name)) {
-            self.findings.leave(server, "a host cannot be a regex, nor end in a star or a dot");
+            self.findings
+                .leave(server, "a host cannot be a regex, nor end in a star or a dot, nor be anything but a name");
         }
         hosts_of(names)
     }
@@ -504,17 +514,21 @@ impl Import {
 
 fn is_no_host(name: &str) -> bool {
     // A request's host never has a dot behind it: nginx takes it off.
-    name.starts_with('~') || name.ends_with(['*', '.']) || name.contains('$')
+    let is_host = || matches!(name, "" | "_") || route_host(name.strip_prefix('.').unwrap_or(name)).is_some();
+    name.starts_with('~') || name.ends_with(['*', '.']) || name.contains('$') || !is_host()
 }
 
 fn hosts_of(names: &[String]) -> Vec<String> {
     let names = names.iter().filter(|name| !matches!(name.as_str(), "" | "_") && !is_no_host(name));
-    names
+    let all = names
         .flat_map(|name| match name.strip_prefix('.') {
             Some(rest) => vec![rest.to_lowercase(), format!("*.{}", rest.to_lowercase())],
             None => vec![name.to_lowercase()],
         })
-        .collect()
+        .collect::<Vec<String>>();
+    // Who writes a name twice means it once.
+    let is_first = |at: usize| !all[..at].contains(&all[at]);
+    (0..all.len()).filter(|at| is_first(*at)).map(|at| all[at].clone()).collect()
 }
 
 /// Is this host one of those, or beneath `*.NAME`?
@@ -543,7 +557,11 @@ impl Site<'_> {
     /// Or is one name written there, to which all are led that come by this listener?
     fn leads_each_name_to_itself(&self) -> bool {
         let names_host = |directive: &Directive| {
-            directive.arguments.iter().any(|argument| argument.contains("$host") || argument.contains("$http_host"))
+            matches!(directive.name.as_str(), "return" | "rewrite")
+                && directive
+                    .arguments
+                    .iter()
+                    .any(|argument| argument.contains("$host") || argument.contains("$http_host"))
         };
         let inner = self.server.children().iter().flat_map(|child| child.children());
         self.server.children().iter().chain(inner).any(names_host)

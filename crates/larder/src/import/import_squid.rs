@@ -195,7 +195,11 @@ impl Import {
         let is_forward = !is_of_sites(directive);
         let address = match first.parse::<u16>() {
             Ok(port) => format!("*:{port}"),
-            Err(_) => first.to_owned(),
+            Err(_) if first.parse::<std::net::SocketAddr>().is_ok() => first.to_owned(),
+            Err(_) => {
+                let why = "nobody listens: larder listens at addresses, and looks no name up for that";
+                return self.findings.leave(directive, why);
+            }
         };
         for option in options {
             match option.as_str() {
@@ -540,6 +544,14 @@ mod tests {
         let mut import = Import { folder: PathBuf::from("/etc/squid"), ..Import::default() };
         import.password(&Directive { name: "auth_param".to_owned(), arguments, block: None, place });
         assert_eq!(import.forward, ["password_file = \"/etc/squid/users\""]);
+    }
+
+    #[test]
+    fn a_port_at_no_address_is_listed() {
+        let (text, left) = carried(&["http_port ${GATEWAY_IP}:3128", "acl all src all", "http_access deny all"]);
+        assert!(left >= 1 && !text.contains("GATEWAY"), "{text}");
+        let (text, _) = carried(&["http_port 10.0.0.1:3128", "acl all src all", "http_access deny all"]);
+        assert!(text.contains("10.0.0.1:3128"), "{text}");
     }
 
     #[test]

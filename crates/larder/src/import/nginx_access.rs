@@ -168,8 +168,8 @@ impl AccessRules {
         if lets_in_the_rest && !some.iter().any(|rule| rule.name == "deny") {
             return ["0.0.0.0/0", "::/0"].map(str::to_owned).into();
         }
-        let admitted = some.iter().filter(|rule| rule.name == "allow").map(|rule| rule.argument(0).to_owned());
-        admitted.collect()
+        let admitted = some.iter().filter(|rule| rule.name == "allow").map(|rule| rule.argument(0));
+        admitted.filter(|network| is_network(network)).map(str::to_owned).collect()
     }
 
     /// `None`: nobody is let in, or it cannot be said who is.
@@ -281,6 +281,7 @@ mod tests {
     fn numbers_are_for_those_who_are_let_in() {
         let admitted = |lines: &[&str]| level(lines).admitted();
         assert_eq!(admitted(&["allow 127.0.0.1", "deny all"]), ["127.0.0.1"]);
+        assert_eq!(admitted(&["allow 127.0.0.1", "allow office.example", "allow unix:", "deny all"]), ["127.0.0.1"]);
         assert_eq!(admitted(&[]), ["0.0.0.0/0", "::/0"]);
         assert!(admitted(&["deny all"]).is_empty());
     }

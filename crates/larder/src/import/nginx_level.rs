@@ -217,6 +217,10 @@ impl Level {
                 self.hides_files = true;
                 findings.leave(directive, "closed: a root cannot have variables");
             }
+            "root" if first.is_empty() || directive.block.is_some() => {
+                self.hides_files = true;
+                findings.leave(directive, "closed: no folder is named");
+            }
             "root" => self.root = Some(prefix.join(first)),
             "disable_symlinks" if first == "off" => self.refuses_links = Some(false),
             "disable_symlinks" => {

@@ -161,10 +161,23 @@ impl FoundServer<'_, '_> {
             is_shown && self.has_root_of(at, of) && self.has_guards_of(at, of)
         });
         if is_file && !to.is_followed && !self.is_source(&to.path) {
+            self.say_if_absent(at, &to.path);
             return (Some(to.path), None);
         }
         self.leave(at, "404 where there is no file: what nginx asks then is not one of this root's files or scripts");
         (None, None)
+    }
+
+    /// Where the file that answers is absent itself, nginx has what its own location says of that.
+    fn say_if_absent(&mut self, at: usize, path: &str) {
+        let goes_on = self.find(path).is_some_and(|of| {
+            let to = &self.found[of].level.fallback;
+            !self.found[of].shows_files_alone() && to.as_ref().is_none_or(|to| to.path != path)
+        });
+        let file = self.found[at].level.root(self.tree.prefix).join(path.trim_start_matches('/'));
+        if goes_on && !file.is_file() {
+            self.leave(at, "404 where the file is absent, too, that try_files ends with: it is not here");
+        }
     }
 
     /// The scripts of a root, and nothing else of it.
