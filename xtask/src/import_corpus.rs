@@ -200,13 +200,16 @@ fn compare(
         };
         let row = format!("{}: nginx {}, larder {}", probe.said(), theirs.said(), ours.said());
         // docs/imports.md says that other spellings are closed, and that files are asked for by GET and HEAD.
-        // And that who asks for another protocol is refused where nobody hands it on.
+        // And that who asks for another protocol is refused where nobody hands it on, and sources are shown to nobody where programs run.
         let is_documented = !probe.is_plainly_spelled()
             || theirs.leads_into_folder_that_takes_no(probe, ours)
             || ours.status == 400 && probe.may_become_dots()
             || probe.upgrade.is_some_and(|protocol| ours.status == 403 && !theirs.is_asked_for(protocol))
-            || leads_other_names(probe, theirs, ours, &made.servers);
-        table.add(row, verdict, listing.says(&lines) || is_nowhere || is_documented);
+            || leads_other_names(probe, theirs, ours, &made.servers)
+            || theirs.shows_a_source() && ours.status == 403
+            || says_query_once(probe, theirs, ours);
+        let is_listed = listing.says(&lines) || listing.says_of_name(&whole[0], &probe.host);
+        table.add(row, verdict, is_listed || is_nowhere || is_documented);
     }
     Ok(table)
 }
@@ -215,6 +218,12 @@ fn compare(
 fn leads_other_names(probe: &Probe, theirs: &Answer, ours: &Answer, servers: &[PublishedServer]) -> bool {
     let is_to_itself = ours.leads_to.as_ref() == Some(&format!("{}{}", probe.host, probe.path));
     theirs.status == 404 && is_to_itself && !servers.iter().any(|server| server.hosts.contains(&probe.host))
+}
+
+/// Of `rewrite ^ https://a.test$request_uri`, to which nginx adds the query that is in there.
+fn says_query_once(probe: &Probe, theirs: &Answer, ours: &Answer) -> bool {
+    let Some((_, query)) = probe.path.split_once('?') else { return false };
+    ours.leads_to.as_ref().is_some_and(|to| theirs.leads_to == Some(format!("{to}?{query}")))
 }
 
 /// Files beneath all roots, users, and a certificate.
@@ -326,6 +335,18 @@ impl Listing<'_> {
     }
 }
 
+impl Listing<'_> {
+    /// Is a whole server listed that has this name? It is closed at all addresses, also where nginx asks another one.
+    fn says_of_name(&self, http: &Directive, host: &str) -> bool {
+        let has_name = |server: &&Directive| {
+            let names = server.children().iter().filter(|child| child.name() == "server_name");
+            names.flat_map(|names| &names.words[1..]).any(|name| name == host)
+        };
+        let mut servers = http.children().iter().filter(|child| child.name() == "server").filter(has_name);
+        servers.any(|server| self.left.contains(&server.line))
+    }
+}
+
 impl Table {
     fn add(&mut self, row: String, verdict: Verdict, is_listed: bool) {
         self.rows += 1;
@@ -403,6 +424,34 @@ mod tests {
         };
         assert!(says(3, &[2]) && says(3, &[5]) && !says(3, &[9]));
         assert!(says(4, &[2]) && !says(4, &[5]));
+    }
+
+    #[test]
+    fn a_server_that_is_listed_is_so_by_its_names() {
+        // http { 2 server { 3 server_name; } 5 server { 6 server_name; 7 x; } }
+        let named = |name: &str, more: &[&str]| {
+            let lines = [format!("server_name {name}")].into_iter().chain(more.iter().map(|line| (*line).to_owned()));
+            Directive::block_of("server", lines.map(|line| Directive::of(&line)).collect())
+        };
+        let mut http = vec![Directive::block_of("http", vec![named("a.test", &[]), named("b.test c.test", &["x"])])];
+        write(&mut http);
+        let says = |line: usize, host: &str| {
+            let left = [line];
+            Listing { blocks: blocks(&http[0]), inherited: inherited(&http[0]), left: &left }
+                .says_of_name(&http[0], host)
+        };
+        assert!(says(5, "c.test") && !says(5, "a.test") && !says(7, "c.test") && !says(5, "d.test"));
+    }
+
+    #[test]
+    fn a_query_may_be_said_once() {
+        let server = PublishedServer { hosts: vec!["a.test".to_owned()], ..PublishedServer::default() };
+        let listens = vec!["*:80".to_owned()];
+        let all = probe_requests::probes(&[PublishedServer { listens, ..server }]);
+        let probe = all.iter().find(|probe| probe.path == "/?page=1").expect("it is asked");
+        let led = |to: &str| Answer { status: 301, shown: None, leads_to: Some(to.to_owned()), text: String::new() };
+        assert!(says_query_once(probe, &led("b.test/?page=1?page=1"), &led("b.test/?page=1")));
+        assert!(!says_query_once(probe, &led("c.test/?page=1"), &led("b.test/?page=1")));
     }
 
     #[test]

@@ -105,6 +105,11 @@ impl Answer {
         self.status >= 400
     }
 
+    /// Is it the text of a script, which nobody ran?
+    pub fn shows_a_source(&self) -> bool {
+        matches!(&self.shown, Some(Shown::File(file)) if file.ends_with(".php"))
+    }
+
     pub fn is_file(&self) -> bool {
         matches!(self.shown, Some(Shown::File(_)))
     }
@@ -247,6 +252,12 @@ mod tests {
         let websocket = answer(200, "APP a /x upgraded to WebSocket");
         assert!(websocket.is_asked_for("websocket") && !websocket.is_asked_for("h2c"));
         assert!(!answer(200, "APP a /x").is_asked_for("websocket") && !answer(403, "").is_asked_for("websocket"));
+    }
+
+    #[test]
+    fn a_script_that_nobody_ran_is_a_source() {
+        assert!(answer(200, "FILE a.php").shows_a_source() && !answer(200, "FILE a.html").shows_a_source());
+        assert!(!answer(200, "APP php runs a.php").shows_a_source());
     }
 
     #[test]
