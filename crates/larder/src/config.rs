@@ -55,6 +55,7 @@ mod toml_mistakes;
 mod traces_section;
 mod unclosed;
 mod unknown_users;
+mod unrun_sources;
 mod values;
 
 use std::path::Path;
@@ -205,6 +206,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     plan.warnings.extend(unknown_users::warnings(&plan.settings.routes));
     plan.warnings.extend(login_loops::warnings(&plan.settings.routes));
     plan.settings.roots = routes.roots;
+    unrun_sources::keep_back(&plan.settings.routes, &mut plan.settings.roots, &plan.settings.origins);
     plan.settings.status_pages = routes.status_pages;
     plan.settings.memcached = routes.memcached;
     if let Some(section) = top.section("memory") {

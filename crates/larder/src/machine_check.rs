@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use proxy::settings::{KeptBack, ListenAddress, RootSettings, RouteTarget};
+use proxy::settings::{KeptBack, ListenAddress, RootSettings, RouteSettings, RouteTarget, ShownSources};
 use proxy::wall_now_ms;
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use serde::Serialize;
@@ -307,13 +307,10 @@ pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
         if let Some(why) = readable_folder(&root.directory) {
             return Some(MachineFinding::fatal(format!("{shown} {why} ([[route]] root, --root)")));
         }
-        let has_script = root.scripts.is_none() && root.directory.join("index.php").is_file();
-        let closed = route.and_then(|route| route.closed.as_ref());
-        (has_script && closed.is_none_or(|closed| !closed.close(b"/index.php"))).then(|| {
-            let message =
-                format!("{shown} has an index.php, which is shown as it is and not run ([[route]] root, --root)");
-            MachineFinding::warning(message).advise(SCRIPTS_ADVICE.to_owned())
-        })
+        let is_silent = root.scripts.is_some() || root.sources == ShownSources::All;
+        let script = unrun_script(root, route).filter(|_| !is_silent)?;
+        let message = format!("{shown} has an {script}, which is neither run nor shown ([[route]] root, --root)");
+        Some(MachineFinding::warning(message).advise(SCRIPTS_ADVICE.to_owned()))
     };
     let mut found: Vec<(&Path, MachineFinding)> = Vec::new();
     for (at, root) in settings.roots.iter().enumerate() {
@@ -329,7 +326,17 @@ pub fn roots(plan: &Plan) -> Vec<MachineFinding> {
 }
 
 const SCRIPTS_ADVICE: &str = "fastcgi in an [origin.NAME] and origin = \"NAME\" in the route have php-fpm run it (docs/php.md); \
-                              closed_paths = ['[.]php'] shows no script to anybody";
+                              closed_paths = ['[.]php'] closes it; sources = true shows it as it is";
+
+/// The index of an application in PHP, at the top of a root or where its route begins, unless it is closed.
+fn unrun_script(root: &RootSettings, route: Option<&RouteSettings>) -> Option<String> {
+    let beginning = route.map_or("", |route| route.path_prefix.trim_matches('/'));
+    let names = [String::new(), format!("{beginning}/")].map(|folder| format!("{folder}index.php"));
+    let closed = route.and_then(|route| route.closed.as_ref());
+    let is_open = |name: &String| closed.is_none_or(|closed| !closed.close(format!("/{name}").as_bytes()));
+    let is_there = |name: &String| root.directory.join(name.trim_start_matches('/')).is_file();
+    names.into_iter().find(|name| is_there(name) && is_open(name)).map(|name| name.trim_start_matches('/').to_owned())
+}
 
 /// A file, or a directory that one is made in, with room for it.
 fn disk(path: &Path, bytes: u64) -> Option<MachineFinding> {

@@ -52,6 +52,7 @@ pub use crate::route_rules::under_way::{ConnectionLimit, CountedBy};
 pub use crate::route_rules::word_sources::{WordSource, WordSources};
 pub use crate::route_rules::{Login, RateLimit, RouteAccess, RouteRules};
 pub use crate::static_files::kept_back::KeptBack;
+pub use crate::static_files::shown_sources::ShownSources;
 pub use crate::traces::trace_settings::{ExportedLogs, TraceSettings};
 pub use crate::vcl_parameters::{EsiFeatures, VclParameters};
 pub use rules::credentials::names as credential_names;
@@ -317,6 +318,8 @@ pub struct RootSettings {
     pub default_type: Option<String>,
     /// Which files are run, and by whom. What is no file is answered by the script of `fallback`.
     pub scripts: Option<RootScripts>,
+    /// Which sources of programs are shown, where none of them is run.
+    pub sources: ShownSources,
     /// Larder's own files beneath it, which nobody is shown.
     pub kept_back: KeptBack,
 }
@@ -365,6 +368,7 @@ impl RootSettings {
             types: BTreeMap::new(),
             default_type: None,
             scripts: None,
+            sources: ShownSources::default(),
             kept_back: KeptBack::default(),
         }
     }

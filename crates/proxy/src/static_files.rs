@@ -23,6 +23,7 @@ pub(crate) mod open_file_table;
 mod path_meaning;
 pub(crate) mod script_path;
 pub(crate) mod script_table;
+pub mod shown_sources;
 
 use finding::ListingBounds;
 use open_file::CODINGS;

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use proxy::settings::{FastCgiKeepAlive, FastCgiSettings, OriginSettings, OriginUrl, RootScripts, RootSettings};
+use proxy::settings::{
+    FastCgiKeepAlive, FastCgiSettings, OriginSettings, OriginUrl, RootScripts, RootSettings, ShownSources,
+};
 
 use super::complaint::Complaint;
 use super::section::{Node, Section, as_switch, parsed, text, whole, wrong_type};
@@ -128,6 +130,13 @@ pub fn of_route(
     }
     if root.fallback.is_none() {
         root.fallback = Some(format!("/{}", fastcgi.index));
+    }
+    if let (ShownSources::All, Some(node)) = (&root.sources, route.get("sources")) {
+        let what = format!("`{}` runs the scripts of this root, so their sources are shown to nobody", settings.name);
+        let complaint = Complaint::new(node.span(), what, "beside an origin that runs them");
+        route
+            .complaints()
+            .add(complaint.suggest("leave it out, or write a route without origin for what is to be shown"));
     }
     root.scripts = Some(RootScripts { origin: *origin, endings: fastcgi.endings.clone() });
     true

@@ -284,10 +284,10 @@ fn check_preset(section: &mut Section<'_>, preset: Option<&Preset>) {
     }
 }
 
-/// The files of an application whose scripts nobody runs would be shown as they are, passwords included.
+/// An application whose scripts nobody runs is none.
 fn check_scripts(section: &mut Section<'_>, preset: &Preset) {
     if let (true, Some(node)) = (preset.has_scripts(), section.get("preset")) {
-        let what = "beneath this root are scripts, and nobody runs them: they would be shown as they are".to_owned();
+        let what = "beneath this root are scripts, and nobody runs them: they would be 404".to_owned();
         let complaint = Complaint::new(node.span(), what, "an application in PHP");
         let way_out =
             "write `origin = \"php\"` beside `root`, and [origin.php] with `fastcgi = \"unix:/run/php/php-fpm.sock\"`";

@@ -2,15 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use proxy::settings::{Listing, NamedTypes, RootSettings};
+use proxy::settings::{Listing, NamedTypes, RootSettings, ShownSources};
 
 use super::choices::LISTINGS;
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, parsed, path, switch};
 
 /// Keys that mean nothing without a root.
-const OF_ROOTS: [&str; 9] =
-    ["index", "fallback", "charset", "cache_control", "dotfiles", "precompressed", "listing", "default_type", "types"];
+const OF_ROOTS: [&str; 10] = [
+    "index",
+    "fallback",
+    "charset",
+    "cache_control",
+    "dotfiles",
+    "sources",
+    "precompressed",
+    "listing",
+    "default_type",
+    "types",
+];
 
 /// Those of them that are about names.
 const OF_NAMES: [&str; 3] = ["charset", "default_type", "types"];
@@ -39,6 +49,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         })
     });
     let dotfiles = section.read("dotfiles", switch);
+    let sources = section.read("sources", switch);
     let precompressed = section.read("precompressed", switch);
     let listing = section.read("listing", listing);
     // What a name says of a type is said of items as well.
@@ -74,6 +85,7 @@ pub fn root(section: &mut Section<'_>) -> Option<RootSettings> {
         types,
         default_type,
         scripts: None,
+        sources: if sources == Some(true) { ShownSources::All } else { ships.sources },
         kept_back: ships.kept_back,
         directory: ships.directory,
     })

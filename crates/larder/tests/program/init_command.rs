@@ -195,7 +195,7 @@ fn a_wordpress_is_a_folder_php_fpm_and_a_preset() {
     // Without php-fpm no script is shown, and who takes that line out is told.
     let files = larder(&folder, &["init", "--root", "www", "--listen", &address.to_string(), "-o", "files.toml"]);
     assert!(files.status.success() && text("files.toml").contains("closed_paths = ['[.]php']"), "{}", said(&files));
-    let shown_as_it_is = "has an index.php, which is shown as it is and not run";
+    let shown_as_it_is = "has an index.php, which is neither run nor shown";
     assert!(!said(&larder(&folder, &["check", "files.toml"])).contains(shown_as_it_is));
     std::fs::write(folder.join("open.toml"), text("files.toml").replace("closed_paths", "#"))
         .expect("it can be written");

@@ -81,7 +81,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::settings::{KeptBack, RootScripts};
+    use crate::settings::{KeptBack, RootScripts, ShownSources};
     use crate::static_files::finding::tests::TestFolder;
 
     fn names(folder: &TestFolder, shows_dotfiles: bool, entries_max: usize) -> Result<Vec<String>, NotShown> {
@@ -129,6 +129,8 @@ mod tests {
         let own = [folder.path("in/tok"), folder.path("in/keys")];
         let mut settings = RootSettings::of(folder.path(""));
         settings.kept_back = KeptBack::beneath(&folder.path(""), &own);
+        assert_eq!(names_of(&folder, &settings, 100).unwrap(), ["z/", "page.html"]);
+        settings.sources = ShownSources::All;
         assert_eq!(names_of(&folder, &settings, 100).unwrap(), ["z/", "a.php", "a.php~", "page.html"]);
         settings.scripts = Some(RootScripts { origin: 0, endings: vec![".php".to_owned()] });
         assert_eq!(names_of(&folder, &settings, 100).unwrap(), ["z/", "a.php", "page.html"]);

@@ -104,10 +104,18 @@ const TYPES: &[(&str, &str)] = &[
 /// Is it what sites publish: a page, a style, a script, a picture, a font, sound, film or a document, be it packed for browsers? Not data,
 /// plain text, archives, and what is called as nothing that is known.
 pub(super) fn is_published(name: &[u8]) -> bool {
-    let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed.as_bytes())).unwrap_or(name);
-    let Some(ending) = extension(name) else { return false };
+    let is_script = |ending: String| SCRIPT_PAGES.contains(&ending.as_str());
+    extension(unpacked(name)).is_some_and(is_script) || is_page_or_part(name)
+}
+
+/// The same without what is run.
+pub(super) fn is_page_or_part(name: &[u8]) -> bool {
     let is_of_class = |media: &str| PUBLISHED.iter().any(|class| media.starts_with(class));
-    SCRIPT_PAGES.contains(&ending.as_str()) || shipped_type(&ending).is_some_and(is_of_class)
+    extension(unpacked(name)).and_then(|ending| shipped_type(&ending)).is_some_and(is_of_class)
+}
+
+fn unpacked(name: &[u8]) -> &[u8] {
+    PACKED.iter().find_map(|packed| name.strip_suffix(packed.as_bytes())).unwrap_or(name)
 }
 
 const PACKED: [&str; 3] = [".br", ".zst", ".gz"];

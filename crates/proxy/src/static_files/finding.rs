@@ -39,6 +39,8 @@ pub(crate) enum NotShown {
     LeadsOut,
     /// The source of a program, or a copy of one.
     Source,
+    /// The same where nothing runs it, and nobody said that it is shown.
+    SourceNotRun,
     /// A device, FIFO or socket.
     NoFile,
     /// A directory without an index file.

@@ -1,6 +1,7 @@
 //! What a path means beneath a root, before anything is opened to be read: a file, a directory, or a script. Everything is looked at
 //! through an `O_PATH` descriptor, which opens no device, wakes no writer of a FIFO and waits for nothing.
 
+use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
@@ -90,11 +91,13 @@ fn meaning_of_file(
     reach: Reach,
 ) -> Result<PathMeaning, NotShown> {
     // A file that is at hand is looked at once more by who opens it.
-    let is_source = || reach == Reach::Disk && is_source_by_own_name(settings, opened.as_fd());
+    let own_name = || if reach == Reach::Disk { own_name(opened.as_fd()) } else { None };
     match shown_as(settings, &relative, &stat)? {
         ShownAs::Script => Ok(PathMeaning::Script(ScriptPath::whole(relative))),
-        ShownAs::File | ShownAs::Directory if is_source() => Err(NotShown::Source),
-        ShownAs::File | ShownAs::Directory => Ok(PathMeaning::File(relative, stat)),
+        ShownAs::File | ShownAs::Directory => match own_name().and_then(|own| kept_as_source(settings, &own)) {
+            Some(why) => Err(why),
+            None => Ok(PathMeaning::File(relative, stat)),
+        },
     }
 }
 
@@ -107,11 +110,18 @@ pub(super) fn of_neighbour(settings: &RootSettings, root: BorrowedFd<'_>, relati
     }
 }
 
-/// Is it a source by the name that a link leads to? Where the system does not tell that name, the link's own holds.
-fn is_source_by_own_name(settings: &RootSettings, opened: BorrowedFd<'_>) -> bool {
-    let Some(scripts) = &settings.scripts else { return false };
+/// The name that a link leads to, where the system tells it; else the link's own holds.
+fn own_name(opened: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let place = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    rustix::fs::readlink(place, Vec::new()).is_ok_and(|own| script_path::is_source(own.to_bytes(), &scripts.endings))
+    rustix::fs::readlink(place, Vec::new()).ok().map(CString::into_bytes)
+}
+
+/// Why a file of this name is shown to nobody, where it is the source of a program.
+fn kept_as_source(settings: &RootSettings, name: &[u8]) -> Option<NotShown> {
+    match &settings.scripts {
+        Some(scripts) => script_path::is_source(name, &scripts.endings).then_some(NotShown::Source),
+        None => settings.sources.keep_back(name).then_some(NotShown::SourceNotRun),
+    }
 }
 
 /// What something beneath a root is to who asks for it by its name.
@@ -135,8 +145,7 @@ pub(super) fn shown_as(settings: &RootSettings, relative: &[u8], stat: &Stat) ->
     match &settings.scripts {
         _ if kind == FileType::Directory => Ok(ShownAs::Directory),
         Some(scripts) if script_path::is_script(relative, &scripts.endings) => Ok(ShownAs::Script),
-        Some(scripts) if script_path::is_source(relative, &scripts.endings) => Err(NotShown::Source),
-        _ => Ok(ShownAs::File),
+        _ => kept_as_source(settings, relative).map_or(Ok(ShownAs::File), Err),
     }
 }
 

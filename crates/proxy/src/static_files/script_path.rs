@@ -51,20 +51,31 @@ pub(super) fn is_script(relative: &[u8], endings: &[String]) -> bool {
 
 /// Is the last segment the name of a source, or of a copy of one?
 pub(super) fn is_source(relative: &[u8], endings: &[String]) -> bool {
-    let name = relative.rsplit(|&b| b == b'/').next().unwrap_or_default();
-    let word = |part: &[u8]| part.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    let of_scripts = || endings.iter().map(|ending| ending.trim_start_matches('.').as_bytes());
-    let is_of_source = |part: &[u8]| {
-        let part = &part[..word(part)];
-        SOURCES.iter().copied().chain(of_scripts()).any(|source| part.eq_ignore_ascii_case(source))
-    };
-    let mut parts = name.split(|&byte| byte == b'.').skip(1);
+    let mut parts = parts_of_name(relative);
     // What is included, or a copy of that: `a.inc`, `a.inc.bak`; a script for browsers may be called `a.inc.js`.
-    let is_included = |part: &[u8]| part[..word(part)].eq_ignore_ascii_case(INCLUDED);
-    let is_copy =
-        |part: &[u8]| COPIES.iter().any(|copy| part[..word(part)].eq_ignore_ascii_case(copy)) || is_number(part);
+    let is_included = |part: &[u8]| word(part).eq_ignore_ascii_case(INCLUDED);
+    let is_copy = |part: &[u8]| COPIES.iter().any(|copy| word(part).eq_ignore_ascii_case(copy)) || is_number(part);
     let ends_included = parts.clone().position(is_included).is_some_and(|at| parts.clone().skip(at + 1).all(is_copy));
-    ends_included || parts.any(is_of_source)
+    let is_of_scripts = |part: &[u8]| {
+        let is_it = |ending: &String| word(part).eq_ignore_ascii_case(ending.trim_start_matches('.').as_bytes());
+        endings.iter().any(is_it)
+    };
+    ends_included || parts.any(is_of_scripts) || is_of_php(relative)
+}
+
+/// The same of PHP alone, and without what is included by other names.
+pub(super) fn is_of_php(relative: &[u8]) -> bool {
+    parts_of_name(relative).any(|part| SOURCES.iter().any(|source| word(part).eq_ignore_ascii_case(source)))
+}
+
+/// What stands behind each dot of the last segment.
+fn parts_of_name(relative: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    relative.rsplit(|&b| b == b'/').next().unwrap_or_default().split(|&byte| byte == b'.').skip(1)
+}
+
+/// Letters and digits at the beginning.
+fn word(part: &[u8]) -> &[u8] {
+    &part[..part.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count()]
 }
 
 /// How editors, tools and people call what they keep of a file.

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::settings::{Listing, RootScripts};
+use crate::settings::{Listing, RootScripts, ShownSources};
 use crate::static_files::finding::tests::TestFolder;
 use crate::static_files::finding::{self, Found, Terms};
 
@@ -162,9 +162,17 @@ fn an_index_is_never_a_source_either() {
     let folder = folder("index-sources");
     let settings = RootSettings { index: vec!["x.txt".to_owned(), "config.php.bak".to_owned()], ..settings(&folder) };
     check(&settings, "/", "Source");
-    // Without scripts these are files like others: nobody said what they are.
+    // Without scripts nobody runs it, and nobody is shown it, unless an operator says so.
     let plain = RootSettings { scripts: None, ..settings };
-    assert_eq!((found(&plain, "/"), found(&plain, "/index.php")), ("file".to_owned(), "file".to_owned()));
+    let kept = "SourceNotRun".to_owned();
+    for path in ["/", "/index.php", "/link.txt", "/UPPER.PHP"] {
+        assert_eq!(found(&plain, path), kept, "{path}");
+    }
+    assert_eq!((found(&plain, "/lib.inc"), found(&plain, "/none.php")), ("file".to_owned(), "Absent".to_owned()));
+    let beside = ShownSources::Nothing { endings: vec![".php".to_owned()] };
+    assert_eq!(found(&RootSettings { sources: beside, ..plain.clone() }, "/lib.inc"), kept);
+    let shown = RootSettings { sources: ShownSources::All, ..plain };
+    assert_eq!((found(&shown, "/"), found(&shown, "/index.php")), ("file".to_owned(), "file".to_owned()));
 }
 
 #[test]

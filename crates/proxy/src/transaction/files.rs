@@ -301,6 +301,10 @@ pub(crate) fn refused(why: NotShown) -> Synth {
         NotShown::Unreadable => Synth::file(403, "file-unreadable", "This file may not be read."),
         NotShown::LeadsOut => Synth::file(403, "file-outside", "This file may not be read."),
         NotShown::Source => Synth::file(403, "file-source", "This file may not be read."),
+        NotShown::SourceNotRun => {
+            let text = "The source of a program is shown only where the route says so (sources of its [[route]]).";
+            Synth::file(404, "file-not-run", text)
+        }
         NotShown::NoFile => Synth::file(403, "file-not-regular", "This is no file."),
         NotShown::NoIndex => {
             Synth::file(403, "index-absent", "This directory has no index file (index of its [[route]]).")

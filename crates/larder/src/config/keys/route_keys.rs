@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use proxy::settings::{RootSettings, StatusPageSettings};
+use proxy::settings::{RootSettings, ShownSources, StatusPageSettings};
 
 use crate::config::choices::LISTINGS;
 use crate::config::definition::ValueKind::{Either, List, Map, Switch, Text, Words};
@@ -103,6 +103,13 @@ pub const ROOT: &[KeyDefinition] = &[
         "Show files and directories whose names begin with a dot. /.well-known/ is shown in any case.",
     )
     .by_default(|| literal::switch(root().dotfiles)),
+    key(
+        V0_1,
+        "sources",
+        Switch,
+        "Show sources of programs (.php and copies such as .php.bak) where nothing runs them. Where another route of the host does, .inc is one, too.",
+    )
+    .by_default(|| literal::switch(root().sources == ShownSources::All)),
     key(
         V0_1,
         "listing",
