@@ -6,6 +6,7 @@
 mod acme_section;
 mod admin_section;
 mod advice;
+mod beside_presets;
 mod choices;
 mod complaint;
 mod compress_section;

@@ -98,12 +98,6 @@ fn scripts(answers: &InitFlags, (folder, fastcgi): (&Path, &OriginUrl), of_hosts
         "\n# The files of this directory answer, and its scripts are run and never shown; nor is anything above it.\n",
     );
     out.push_str(&format!("[[route]]\n{of_hosts}root = {}\norigin = \"php\"\n", absolute(folder)));
-    if is_wordpress {
-        out.push_str(
-            "# What visitors upload is never run, and what WordPress keeps for itself, or people leave there, is shown to nobody.\n\
-             closed_paths = ['(?i)/wp-content/(uploads|blogs[.]dir|files)/.*[.]ph(p|t|ar)', '(?i)/wp-config[.]', '(?i)/debug[.]log', '(?i)[.]sql([.]|$)']\n",
-        );
-    }
 }
 
 fn listeners(answers: &InitFlags, out: &mut String) {

@@ -10,6 +10,7 @@ use super::complaint::Complaint;
 use super::nearest::nearest;
 use super::route_match::{self, Conditions};
 use super::route_words::{self, RouteWords};
+use super::routes;
 use super::section::{self, Complaints, Node, Section, text};
 
 const TEXTS: [(&str, &str); 6] = [
@@ -30,6 +31,8 @@ pub struct Preset {
     name: &'static str,
     /// Of the whole site.
     site: RouteWords,
+    /// What nobody is shown, or has run, on its hosts.
+    pub closed: Vec<String>,
     paths: Vec<PathsOfSite>,
 }
 
@@ -84,11 +87,14 @@ impl Preset {
         let (document, errors) = DeTable::parse_recoverable(text);
         assert!(errors.is_empty(), "preset {name}: {errors:?}");
         let mut top = Section::top(document.get_ref(), 0..text.len(), &complaints);
-        let mut preset = Preset { name, site: RouteWords::default(), paths: Vec::new() };
+        let mut preset = Preset { name, site: RouteWords::default(), closed: Vec::new(), paths: Vec::new() };
         for mut section in top.sections("route") {
             let is_of_site = ["path", "path_pattern", "method", "header"].iter().all(|key| section.get(key).is_none());
             let (conditions, words) = (route_match::read(&mut section), route_words::read(&mut section, &[]));
             let files_cache_control = section.read("cache_control", |node| section::text(node).map(str::to_owned));
+            preset
+                .closed
+                .extend(routes::closed_paths(&mut section).into_iter().flat_map(|(closed, _)| closed.patterns));
             match is_of_site {
                 true => preset.site = words,
                 false => preset.paths.push(PathsOfSite { conditions, words, files_cache_control }),

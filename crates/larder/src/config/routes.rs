@@ -10,6 +10,7 @@ use proxy::settings::{
     RouteRules, RouteSettings, RouteTarget, StatusPageSettings, WordSource,
 };
 
+use super::beside_presets;
 use super::complaint::Complaint;
 use super::esi_section;
 use super::fastcgi_section;
@@ -38,8 +39,25 @@ pub struct Routes {
     pub roots: Vec<RootSettings>,
     pub memcached: Vec<MemcachedSettings>,
     pub status_pages: Vec<StatusPageSettings>,
-    /// Where each route's `error_pages` stand.
-    pages_spans: Vec<Option<Range<usize>>>,
+    /// What the section of each route said that it does not say itself.
+    pub said: Vec<SaidOfRoute>,
+}
+
+/// Of a section, beside what its routes say.
+#[derive(Clone, Debug, Default)]
+pub struct SaidOfRoute {
+    /// Where its `error_pages` stand.
+    pages_span: Option<Range<usize>>,
+    pub closed: ClosedWords,
+    pub preset: Option<&'static Preset>,
+}
+
+/// `closed_paths`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClosedWords {
+    pub patterns: Vec<String>,
+    /// `false`: nothing that a preset closes is.
+    pub takes_back: bool,
 }
 
 /// `[[route]]`. Without any, the only origin gets everything, and a program asks whom it likes.
@@ -73,8 +91,9 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
             }
             all.routes.push(route);
         }
-        all.pages_spans.resize(all.routes.len(), None);
+        all.said.resize(all.routes.len(), SaidOfRoute::default());
     }
+    beside_presets::close(&mut all);
     check_pages(&all, top.complaints());
     check_conditions(&all, top);
     all
@@ -104,8 +123,8 @@ fn check_conditions(all: &Routes, top: &Section<'_>) {
 
 /// Every error's page belongs to a route with a root, or nobody would ever see it.
 fn check_pages(all: &Routes, complaints: &Complaints) {
-    for (route, span) in all.routes.iter().zip(&all.pages_spans) {
-        let (Some(pages), Some(span)) = (&route.error_pages, span) else { continue };
+    for (route, said) in all.routes.iter().zip(&all.said) {
+        let (Some(pages), Some(span)) = (&route.error_pages, &said.pages_span) else { continue };
         let host = route.host.as_deref().unwrap_or_default().replace('*', "any");
         for path in pages.paths() {
             let page = RouteSettings::among(&all.routes, host.as_bytes(), path.as_bytes()).map(|route| route.target);
@@ -159,16 +178,28 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
 }
 
 /// `closed_paths`, and where they stand.
-fn closed_paths(section: &mut Section<'_>) -> Option<(ClosedPaths, Range<usize>)> {
-    let span = section.get("closed_paths")?.span();
-    let written = section.read_list("closed_paths", |node| {
+pub fn closed_paths(section: &mut Section<'_>) -> Option<(ClosedWords, Range<usize>)> {
+    let node = section.get("closed_paths")?;
+    let span = node.span();
+    if as_switch(node) == Some(false) {
+        return Some((ClosedWords { takes_back: true, ..ClosedWords::default() }, span));
+    }
+    let patterns = section.read_list("closed_paths", |node| {
         let written = pattern(node)?;
         match ClosedPaths::new([written]) {
             Ok(_) => Ok(written.to_owned()),
             Err(why) => Err(Complaint::new(node.span(), why, "a PCRE2 pattern was expected")),
         }
     })?;
-    ClosedPaths::new(written.iter().map(String::as_str)).ok().map(|closed| (closed, span))
+    Some((ClosedWords { patterns, takes_back: false }, span))
+}
+
+impl ClosedWords {
+    /// Held against paths; nothing, if none is closed.
+    pub fn paths(&self) -> Option<Arc<ClosedPaths>> {
+        let paths = ClosedPaths::new(self.patterns.iter().map(String::as_str)).ok();
+        paths.filter(|_| !self.patterns.is_empty()).map(Arc::new)
+    }
 }
 
 /// Files that answer under another path than their own are shown by the path that was asked for.
@@ -231,12 +262,15 @@ fn route(
     let complaints = section.complaints();
     section.end();
     let Some(target) = target else { return Vec::new() };
-    let (pages, span) = pages.map_or((None, None), |(pages, span)| (Some(pages), Some(span)));
-    if let (RouteTarget::Root(at), Some((closed, span))) = (target, &closed) {
-        check_files(&all.roots[at], closed, span, complaints);
+    let (pages, pages_span) = pages.map_or((None, None), |(pages, span)| (Some(pages), Some(span)));
+    if let (RouteTarget::Root(at), Some((closed, span))) = (target, &closed)
+        && let Some(paths) = closed.paths()
+    {
+        check_files(&all.roots[at], &paths, span, complaints);
     }
+    let closed = closed.map(|(closed, _)| closed).unwrap_or_default();
     let route = RouteSettings {
-        closed: closed.map(|(closed, _)| Arc::new(closed)),
+        closed: closed.paths(),
         error_pages: pages.filter(|pages| !pages.is_empty()).map(Arc::new),
         compression,
         dictionary_paths,
@@ -250,7 +284,7 @@ fn route(
     if let Some(preset) = preset {
         routes.extend(preset.routes(&hosts, &route, &mut all.roots));
     }
-    all.pages_spans.resize(all.routes.len() + routes.len(), span);
+    all.said.resize(all.routes.len() + routes.len(), SaidOfRoute { pages_span, closed, preset });
     routes
 }
 

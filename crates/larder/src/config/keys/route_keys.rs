@@ -34,8 +34,9 @@ pub const ROUTE: &[KeyDefinition] = &[
     key(
         V0_1,
         "closed_paths",
-        List(&Text("a PCRE2 pattern")),
-        "Paths that nobody is answered for (403): patterns, held against every meaning that a path may have. docs/static.md#closed-paths",
+        Either(&[Switch, List(&Text("a PCRE2 pattern"))]),
+        "Paths that nobody is answered for (403): patterns, held against every meaning that a path may have, beside those that a preset closes on \
+         its host. false: nor those. docs/static.md#closed-paths",
     )
     .without("none")
     .example("['^/private(?:$|/)', '(?i)\\.bak$']"),
