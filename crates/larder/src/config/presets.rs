@@ -146,6 +146,8 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
+    use proxy::settings::GrantedLifetime;
+
     use super::super::read;
     use super::*;
 
@@ -174,6 +176,38 @@ mod tests {
         let forever = || Some("public, max-age=31536000, immutable".to_owned());
         assert_eq!(said("spa", "cache_control = \"max-age=9\"", "/app-0123abcd.js"), (forever(), false));
         assert_eq!(said("spa", "cache_control = \"max-age=9\"", "/page"), (own(), true));
+    }
+
+    /// How long a page is fresh that does not say so; `None` where nothing is stored. And are its cookies taken out?
+    fn stored(preset: &str, path: &str) -> (Option<u64>, bool) {
+        let text = format!("[[route]]\npreset = \"{preset}\"\n[origin.a]\nurls = \"http://a\"\n");
+        let settings = read(&text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).settings;
+        let rules = &RouteSettings::among(&settings.routes, b"any", path.as_bytes()).expect("a route").rules;
+        let of_ok =
+            |lifetime: &&GrantedLifetime| lifetime.statuses.is_none_or(|(first, last)| (first..=last).contains(&200));
+        let fresh = rules.caching.grant.lifetimes.iter().find(of_ok).map(|lifetime| lifetime.seconds);
+        (fresh.filter(|_| !rules.caching.is_off), !rules.cookies.stripped.is_empty())
+    }
+
+    #[test]
+    fn a_script_goes_past_the_store_however_it_is_reached() {
+        let day = Some(86_400);
+        for folder in ["", "/blog", "/a/b"] {
+            for script in
+                ["plugins/foo/", "plugins/foo", "plugins/foo/index.php", "plugins/a.b/", "x.PHP/y", "a.phtml", ""]
+            {
+                let path = format!("{folder}/wp-content/{script}");
+                assert_eq!(stored("wordpress", &path), (None, false), "{path}");
+            }
+            for file in ["wp-content/a.css", "wp-content/uploads/2026/b.c.jpg", "wp-includes/js/x.min.js"] {
+                let path = format!("{folder}/{file}");
+                assert_eq!(stored("wordpress", &path), (day, true), "{path}");
+            }
+        }
+        assert_eq!(stored("wordpress", "/2026/wp-content-and-more/"), (Some(300), false));
+        assert_eq!(stored("drupal", "/modules/a/a.css"), (day, true));
+        assert_eq!(stored("drupal", "/sites/default/files/a.php"), (None, false));
+        assert_eq!(stored("drupal", "/modules/a/"), (Some(60), false));
     }
 
     #[test]
