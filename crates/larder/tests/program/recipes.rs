@@ -333,7 +333,14 @@ mod tests {
                 "{path}"
             );
         }
-        for path in ["/wp-json/x", "/?rest_route=/x", "/blog/wp-json/x", "/index.php/wp-json/x", "/blog/wp-admin/"] {
+        for path in [
+            "/wp-json/x",
+            "/?rest_route=/x",
+            "/blog/wp-json/x",
+            "/index.php/wp-json/x",
+            "/blog/wp-admin/",
+            "/2026/hello/?unapproved=3&moderation-hash=0f",
+        ] {
             let answers = [kitchen.get(path, &[]), kitchen.get(path, &[])];
             assert!(answers.iter().all(|answer| !answer.is_hit()), "{path}");
         }
