@@ -183,21 +183,27 @@ impl RouteWords {
         rules.target = self.target.clone().unwrap_or(rules.target);
         rules.mirror = self.mirror.unwrap_or(rules.mirror);
         rules.timeouts = timeout_words::over(&self.timeouts, &rules.timeouts);
-        rules.query = self.query.clone().unwrap_or(rules.query);
-        rules.cookies = self.cookies.clone().unwrap_or(rules.cookies);
+        // A preset's lists stay beside the route's own: who keeps one more cookie does not ask for sessions to be shared.
+        let is_beside_preset = |by: WordSource| source == WordSource::Route && matches!(by, WordSource::Preset(_));
+        match self.query.clone() {
+            Some(query) if is_beside_preset(rules.sources.query) => rules.query = query.beside(rules.query),
+            Some(query) => (rules.query, rules.sources.query) = (query, source),
+            None => {}
+        }
+        match self.cookies.clone() {
+            Some(cookies) if is_beside_preset(rules.sources.cookies) => rules.cookies = cookies.beside(rules.cookies),
+            Some(cookies) => (rules.cookies, rules.sources.cookies) = (cookies, source),
+            None => {}
+        }
         self.request_fields.add_to(&mut rules.request_fields);
         self.answer_fields.add_to(&mut rules.answer_fields);
         if let Some(cross_origin) = &self.cross_origin {
             rules.answer_fields.cross_origin = cross_origin.clone();
         }
         self.store_over(&mut rules);
-        let sources = &mut rules.sources;
-        let said = [
-            (self.cache.is_some(), &mut sources.cache),
-            (self.cookies.is_some(), &mut sources.cookies),
-            (self.query.is_some(), &mut sources.query),
-        ];
-        said.into_iter().filter(|(is_said, _)| *is_said).for_each(|(_, by)| *by = source);
+        if self.cache.is_some() {
+            rules.sources.cache = source;
+        }
         rules
     }
 
@@ -414,4 +420,46 @@ fn target(section: &mut Section<'_>) -> Option<TargetRewrite> {
         }
     }
     (prefix.is_some() || rewrite.is_some()).then_some(TargetRewrite { stripped_prefix: prefix, target: rewrite })
+}
+
+#[cfg(test)]
+mod tests {
+    use proxy::settings::RouteRules;
+
+    use super::super::read as read_config;
+
+    fn rules(preset: &str, words: &str) -> RouteRules {
+        let text = format!("[origin.a]\nurls = \"http://a\"\n[[route]]\npreset = \"{preset}\"\n{words}\n");
+        let plan = read_config(&text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
+        (*plan.settings.routes[0].rules).clone()
+    }
+
+    #[test]
+    fn a_route_s_cookies_and_parameters_stand_beside_those_of_its_preset() {
+        let plain = rules("wordpress", "");
+        let more = rules(
+            "wordpress",
+            "cookies = { keep = [\"pll_language\"], bypass = [\"mine\"] }\nquery = { ignore = [\"ref\"], bypass = [\"draft\"] }",
+        );
+        let is_in = |names: &[super::NamePattern], name: &str| super::NamePattern::any(names, name.as_bytes());
+        for name in ["wordpress_logged_in_0f", "wp-postpass_0f", "mine"] {
+            assert!(is_in(&more.cookies.bypass, name), "{name}");
+        }
+        assert!(is_in(more.cookies.kept.as_deref().unwrap(), "pll_language") && plain.cookies.kept.unwrap().is_empty());
+        assert!(["rest_route", "draft"].iter().all(|name| is_in(&more.query.bypass, name)));
+        assert!(is_in(&more.query.ignored, "ref"));
+        // All of them: but for those by which somebody is known.
+        for words in ["cookies = \"strip\"", "query = \"ignore\""] {
+            let all = rules("wordpress", words);
+            assert!(
+                is_in(&all.cookies.bypass, "wordpress_logged_in_0f") && is_in(&all.query.bypass, "preview"),
+                "{words}"
+            );
+        }
+        // What is kept here is not taken out by a preset that takes out all.
+        let kept = rules("static", "cookies = { keep = [\"lang\"] }").cookies;
+        assert!(kept.stripped.is_empty() && is_in(&kept.kept.unwrap(), "lang"));
+        // A preset that says nothing of cookies leaves what holds for all routes, in whose place the route's words stand.
+        assert_eq!(rules("api", "cookies = { keep = [\"a\"] }").cookies.kept.map(|kept| kept.len()), Some(1));
+    }
 }

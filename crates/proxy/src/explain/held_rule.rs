@@ -74,7 +74,7 @@ fn of_no_cache(source: WordSource) -> HeldRule {
 fn way_out(source: WordSource, otherwise: &str) -> String {
     match source {
         WordSource::Preset(name) => format!(
-            "Nothing: this is meant, so that nobody is given another's page. `larder config preset {name}` shows the rule; words of your own [[route]] stand above it."
+            "Nothing: this is meant, so that nobody is given another's page. `larder config preset {name}` shows the rule; words of your own [[route]] stand above it, and lists of `cookies` and `query` beside it."
         ),
         WordSource::Route | WordSource::Policy => format!("Nothing, if it is meant so; or {otherwise}."),
     }

@@ -4,7 +4,7 @@ use message::FieldName;
 use message::FieldsView;
 
 use crate::route_rules::known_names;
-use crate::route_rules::name_patterns::NamePattern;
+use crate::route_rules::name_patterns::{self, NamePattern};
 
 /// What becomes of cookies where something is only read.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,17 @@ pub(crate) enum CookieVerdict {
 }
 
 impl CookieRules {
+    /// These and what was said before: each name that is listed in either. What is kept now is not taken out by a `*` of before.
+    pub fn beside(self, before: CookieRules) -> CookieRules {
+        let takes_all = |name: &NamePattern| self.kept.is_some() && name.is_any();
+        let stripped_before = before.stripped.into_iter().filter(|name| !takes_all(name));
+        CookieRules {
+            stripped: stripped_before.chain(self.stripped.iter().cloned()).collect(),
+            bypass: before.bypass.into_iter().chain(self.bypass).collect(),
+            kept: name_patterns::of_both(before.kept, self.kept),
+        }
+    }
+
     /// May a request with cookies become another one?
     pub fn acts(&self) -> bool {
         !self.bypass.is_empty() || !self.stripped.is_empty() || self.kept.is_some()

@@ -57,10 +57,23 @@ impl NamePattern {
         rest.len() >= last.len() && is_same(&rest[rest.len() - last.len()..], last)
     }
 
+    /// Is it every name?
+    pub(crate) fn is_any(&self) -> bool {
+        self.parts.iter().all(|part| part.is_empty()) && self.parts.len() > 1
+    }
+
     /// Does one of them match?
     #[inline]
     pub fn any(patterns: &[NamePattern], name: &[u8]) -> bool {
         patterns.iter().any(|pattern| pattern.is_match(name))
+    }
+}
+
+/// The names of two lists, of which either may be missing.
+pub(crate) fn of_both(one: Option<Vec<NamePattern>>, other: Option<Vec<NamePattern>>) -> Option<Vec<NamePattern>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.into_iter().chain(other).collect()),
+        (one, other) => one.or(other),
     }
 }
 

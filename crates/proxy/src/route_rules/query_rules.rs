@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::route_rules::known_names;
-use crate::route_rules::name_patterns::NamePattern;
+use crate::route_rules::name_patterns::{self, NamePattern};
 
 /// So many parameters are sorted without memory of their own.
 const PARAMETERS_USUAL: usize = 16;
@@ -22,6 +22,16 @@ pub struct QueryRules {
 }
 
 impl QueryRules {
+    /// These and what was said before: each name that is listed in either.
+    pub fn beside(self, before: QueryRules) -> QueryRules {
+        QueryRules {
+            bypass: before.bypass.into_iter().chain(self.bypass).collect(),
+            ignored: before.ignored.into_iter().chain(self.ignored).collect(),
+            kept: name_patterns::of_both(before.kept, self.kept),
+            sorts: before.sorts || self.sorts,
+        }
+    }
+
     /// Does a query have a parameter that leads past the store?
     pub(crate) fn bypasses(&self, query: &[u8]) -> bool {
         !self.bypass.is_empty()
