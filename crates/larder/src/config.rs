@@ -17,6 +17,7 @@ mod file_table;
 mod flag_words;
 mod foreign_words;
 mod forward_section;
+mod guard_gaps;
 mod keys;
 mod limits_section;
 mod listen_tls;
@@ -206,6 +207,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     plan.settings.routes = routes.routes;
     plan.warnings.extend(unknown_users::warnings(&plan.settings.routes));
     plan.warnings.extend(login_loops::warnings(&plan.settings.routes));
+    plan.warnings.extend(guard_gaps::warnings(&plan.settings.routes));
     plan.settings.roots = routes.roots;
     unrun_sources::keep_back(&plan.settings.routes, &mut plan.settings.roots, &plan.settings.origins);
     plan.settings.status_pages = routes.status_pages;

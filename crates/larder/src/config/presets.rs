@@ -121,16 +121,21 @@ impl Preset {
         self.site.over(for_all, self.source(), self.name)
     }
 
-    /// The routes of its paths, made of the one for the whole site. `roots`: those of all routes.
+    /// What it says of some paths, above what was said before.
+    pub fn rules_of_path(&self, words: &RouteWords, before: &RouteRules) -> RouteRules {
+        words.over(before, self.source(), self.name)
+    }
+
+    /// The routes of its paths, made of the one for the whole site, and what they say. `roots`: those of all routes.
     pub fn routes(
-        &self,
+        &'static self,
         hosts: &[Option<String>],
         site: &RouteSettings,
         roots: &mut Vec<RootSettings>,
-    ) -> Vec<RouteSettings> {
+    ) -> Vec<(RouteSettings, &'static RouteWords)> {
         let mut routes = Vec::new();
         for PathsOfSite { conditions, words, files_cache_control } in &self.paths {
-            let rules = words.over(&site.rules, self.source(), self.name).into();
+            let rules = self.rules_of_path(words, &site.rules).into();
             let mut route = RouteSettings { rules, yields_to_paths: true, ..site.clone() };
             if let (RouteTarget::Root(at), Some(cache_control)) = (site.target, files_cache_control)
                 && let Some(root) = of_files(&roots[at], cache_control)
@@ -138,7 +143,7 @@ impl Preset {
                 route.target = RouteTarget::Root(roots.len());
                 roots.push(root);
             }
-            routes.extend(conditions.routes(hosts, &route));
+            routes.extend(conditions.routes(hosts, &route).into_iter().map(|route| (route, words)));
         }
         routes
     }

@@ -157,6 +157,11 @@ impl RouteWords {
         self
     }
 
+    /// `cache = false`.
+    pub fn stores_nothing(&self) -> bool {
+        self.cache == Some(Cache::Off)
+    }
+
     /// What is said, and by whom, over what was said before. `zone` tells the route from others.
     pub fn over(&self, before: &RouteRules, source: WordSource, zone: &str) -> RouteRules {
         let mut rules = before.clone();

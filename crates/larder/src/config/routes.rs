@@ -50,6 +50,11 @@ pub struct SaidOfRoute {
     pages_span: Option<Range<usize>>,
     pub closed: ClosedWords,
     pub preset: Option<&'static Preset>,
+    /// Of the paths that this route is for, where a preset names them.
+    pub of_preset_s_path: Option<&'static RouteWords>,
+    pub words: Arc<RouteWords>,
+    /// Tells its limits from those of others.
+    pub zone: String,
 }
 
 /// `closed_paths`.
@@ -83,16 +88,22 @@ pub fn read(top: &Section<'_>, sections: Vec<Section<'_>>, origins: &[OriginSett
         let next = starts.get(at + 1).copied().unwrap_or(usize::MAX);
         let span = section.span();
         let complaints = section.complaints();
-        for route in route(section, origins, &mut all, for_all) {
-            if all.routes.iter().any(|known| route_match::ask_for_the_same(known, &route)) {
+        for (route, said) in route(section, origins, &mut all, for_all) {
+            // Of what a preset says of a path the other one takes over below.
+            let is_same = |known: &RouteSettings| {
+                route_match::ask_for_the_same(known, &route) && known.yields_to_paths == route.yields_to_paths
+            };
+            if all.routes.iter().any(is_same) {
                 let what = format!("a route for {} exists already", route_match::shown(&route));
                 let complaint = Complaint::new(span.clone(), what, "the second one");
                 complaints.add(complaint.following_from(&["host", "path"]).until(next));
             }
             all.routes.push(route);
+            all.said.push(said);
         }
-        all.said.resize(all.routes.len(), SaidOfRoute::default());
     }
+    all.said.resize(all.routes.len(), SaidOfRoute::default());
+    beside_presets::take_over(&mut all, &for_all.words.over(&RouteRules::default(), WordSource::Policy, ALL_ROUTES));
     beside_presets::close(&mut all);
     check_pages(&all, top.complaints());
     check_conditions(&all, top);
@@ -218,7 +229,7 @@ fn route(
     origins: &[OriginSettings],
     all: &mut Routes,
     for_all: &ForAll,
-) -> Vec<RouteSettings> {
+) -> Vec<(RouteSettings, SaidOfRoute)> {
     let hosts = section.read_list("host", |node| {
         let host = parsed(node, "host", "a name without port, or *.NAME for every name below it", route_host);
         host.map_err(|complaint| match text(node).ok().and_then(meant_host) {
@@ -280,11 +291,14 @@ fn route(
         ..RouteSettings::to(target)
     };
     let hosts = hosts.map_or(vec![None], |hosts| hosts.into_iter().map(Some).collect());
-    let mut routes = conditions.routes(&hosts, &route);
+    let said = SaidOfRoute { pages_span, closed, preset, of_preset_s_path: None, words: Arc::new(words), zone };
+    let mut routes: Vec<_> = conditions.routes(&hosts, &route).into_iter().map(|route| (route, said.clone())).collect();
     if let Some(preset) = preset {
-        routes.extend(preset.routes(&hosts, &route, &mut all.roots));
+        let of_paths = preset.routes(&hosts, &route, &mut all.roots).into_iter();
+        routes.extend(
+            of_paths.map(|(route, words)| (route, SaidOfRoute { of_preset_s_path: Some(words), ..said.clone() })),
+        );
     }
-    all.said.resize(all.routes.len() + routes.len(), SaidOfRoute { pages_span, closed, preset });
     routes
 }
 
