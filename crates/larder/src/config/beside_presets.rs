@@ -125,6 +125,27 @@ mod tests {
             {
                 check_closed(&settings, "blog.test", path, true);
             }
+            for path in [
+                "/wp-content/uploads/woocommerce_uploads/2026/book.pdf",
+                "/wp-content/updraft/backup.zip",
+                "/wp-content/uploads/wc-logs/fatal.log",
+                "/wp-content/uploads/edd/2026/book.pdf",
+                "/backup.zip",
+                "/www.tar.gz",
+                "/error_log",
+                "/php_errorlog",
+                "/dump.sql.gz",
+            ] {
+                check_closed(&settings, "blog.test", path, true);
+            }
+            for path in [
+                "/wp-content/uploads/2026/plugin.zip",
+                "/sitemap.xml.gz",
+                "/wp-content/uploads/edd/2026/cover.jpg",
+                "/2026/error_log-explained/",
+            ] {
+                check_closed(&settings, "blog.test", path, false);
+            }
             for path in
                 ["/wp-content/uploads/a.jpg", "/wp-content/plugins/a/b.php", "/2026/php-uploads/", "/wp-login.php"]
             {
