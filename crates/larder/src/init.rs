@@ -15,6 +15,7 @@ use crate::init_flags::{InitFlags, parse_host};
 use crate::init_text;
 use crate::kernel_random;
 use crate::machine_check::{self, MachineFinding};
+use crate::root_contents;
 use crate::say::say;
 
 /// Of the token.
@@ -230,7 +231,8 @@ fn write(answers: &InitFlags) -> Result<(), String> {
     say!(
         "{shown} is written, for its owner alone to read: the token of its commands is in it. larder check {shown} looks whether it is good here, larder serve --config {shown} runs it"
     );
-    warn([machine_check::own_files(path, &plan), machine_check::uncovered_hosts(&plan)].concat());
+    let of_roots = root_contents::findings(&plan);
+    warn([machine_check::own_files(path, &plan), machine_check::uncovered_hosts(&plan), of_roots].concat());
     Ok(())
 }
 

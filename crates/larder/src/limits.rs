@@ -164,6 +164,11 @@ pub const REQUEST_FILE_BYTES_MAX: u64 = 1 << 20;
 /// The store of a dry run.
 pub const DRY_RUN_MEMORY_BYTES: usize = 64 << 20;
 
+/// How much of a root is looked through for links and files of Apache's, and how much of one of these is read.
+pub const ROOT_ENTRIES_MAX: usize = 50_000;
+pub const ROOT_DEPTH_MAX: usize = 8;
+pub const HTACCESS_BYTES_MAX: u64 = 64 << 10;
+
 /// A run's results, which are read whole.
 pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
 /// The width of a lab's table where no terminal says its own.

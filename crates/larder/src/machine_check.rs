@@ -22,6 +22,7 @@ use crate::own_files;
 use crate::plan::{LogTarget, Plan};
 use crate::port_holder::{self, PortHolder};
 use crate::quantities::show_size;
+use crate::root_contents;
 
 /// One thing that this machine has not, or has otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,11 +40,11 @@ impl MachineFinding {
         MachineFinding { is_fatal: true, message, advice: None }
     }
 
-    fn warning(message: String) -> MachineFinding {
+    pub fn warning(message: String) -> MachineFinding {
         MachineFinding { is_fatal: false, message, advice: None }
     }
 
-    fn advise(self, advice: String) -> MachineFinding {
+    pub fn advise(self, advice: String) -> MachineFinding {
         MachineFinding { advice: Some(advice), ..self }
     }
 
@@ -68,6 +69,7 @@ pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
     found.extend(certificates(plan));
     found.extend(uncovered_hosts(plan));
     found.extend(roots(plan));
+    found.extend(root_contents::findings(plan));
     found.extend(plan.disks.iter().filter_map(|disk| self::disk(&disk.path, disk.bytes)));
     if let Some(LogTarget::File(path)) = &plan.log {
         let why = writable_file(path);

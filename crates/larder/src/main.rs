@@ -52,6 +52,7 @@ mod purge_command;
 mod quantities;
 mod reload_board;
 mod reload_command;
+mod root_contents;
 mod routes_as_vcl;
 mod running;
 mod running_config;
