@@ -16,6 +16,7 @@ pub(crate) mod file_path;
 pub mod file_types;
 pub(crate) mod finding;
 pub mod kept_back;
+pub(crate) mod leading_link;
 pub(crate) mod listing_page;
 mod made_codings;
 pub(crate) mod open_file;

@@ -8,6 +8,7 @@ use crate::settings::RootSettings;
 use crate::site::{Routed, Site};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, MeantFile, NotShown};
+use crate::static_files::leading_link;
 use crate::transaction::files;
 use crate::transaction::synth::Synth;
 
@@ -41,6 +42,9 @@ pub(super) fn of(
             }
             Ok(meant) => Some(meant),
             Err(NotShown::Absent) => fallback(settings),
+            Err(NotShown::LeadsOut) => {
+                return FileAnswering::Answered(files::leads_out(leading_link::of(settings, &path)));
+            }
             Err(why) => return FileAnswering::Answered(files::refused(why)),
         },
     };

@@ -19,6 +19,7 @@ use crate::settings::{Listing, RootSettings, RouteTarget};
 use crate::site::{Routed, Site};
 use crate::static_files::file_path::{FilePath, NoPath};
 use crate::static_files::finding::{self, Found, NotShown, Terms};
+use crate::static_files::leading_link;
 use crate::static_files::listing_page::ListingForm;
 use crate::static_files::open_file::OpenFile;
 use crate::static_files::open_file_table::KnownFile;
@@ -141,8 +142,22 @@ async fn find(tx: &Transaction, root: usize, known: KnownFile) -> Result<Sought,
         Err(NotFound::Script(script)) => Ok(Sought::Script(known_script(tx, root, &canonical, script))),
         Err(NotFound::Why(NotShown::Absent)) => fallback(tx, root, &settings).await.ok_or_else(absent),
         Err(NotFound::Directory(directory)) => Err(Synth::moved(directory.canonical(), request.query)),
+        Err(NotFound::Why(NotShown::LeadsOut)) => Err(outside(&settings, request.path).await),
         Err(NotFound::Why(why)) => Err(refused(why)),
     }
+}
+
+/// The operator is told which link it is.
+async fn outside(settings: &Arc<RootSettings>, path: &[u8]) -> Synth {
+    let Ok(path) = FilePath::read(path, settings.dotfiles) else { return refused(NotShown::LeadsOut) };
+    let settings = Arc::clone(settings);
+    let looking = tokio::task::spawn_blocking(move || leading_link::of(&settings, &path));
+    leads_out(looking.await.ok().flatten())
+}
+
+/// By this link, if it was found.
+pub(crate) fn leads_out(link: Option<String>) -> Synth {
+    link.map_or_else(|| refused(NotShown::LeadsOut), Synth::file_outside)
 }
 
 /// Found, and known for the next who asks by the same path.
@@ -299,7 +314,7 @@ pub(crate) fn refused(why: NotShown) -> Synth {
     match why {
         NotShown::Absent => Synth::file(404, "file-absent", "There is no such file."),
         NotShown::Unreadable => Synth::file(403, "file-unreadable", "This file may not be read."),
-        NotShown::LeadsOut => Synth::file(403, "file-outside", "This file may not be read."),
+        NotShown::LeadsOut => Synth::file_outside("This file may not be read.".to_owned()),
         NotShown::Source => Synth::file(403, "file-source", "This file may not be read."),
         NotShown::SourceNotRun => {
             let text = "The source of a program is shown only where the route says so (sources of its [[route]]).";

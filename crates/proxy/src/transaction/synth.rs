@@ -21,7 +21,7 @@ pub(crate) struct Synth {
     pub(crate) status: u16,
     /// A stable word for the log.
     pub(crate) token: &'static str,
-    /// Never holds bytes of a request.
+    /// Never holds bytes of a request, but for the escaped name of a link that is there.
     pub(super) text: Text,
     pub(crate) verdict: CacheVerdict,
     /// Where the client's message cannot be trusted any further.
@@ -102,7 +102,8 @@ impl Synth {
             return None;
         }
         let id = RequestId::next();
-        let is_failure = matches!(self.verdict, CacheVerdict::Error | CacheVerdict::Refused);
+        let is_failure =
+            matches!(self.verdict, CacheVerdict::Error | CacheVerdict::Refused) || self.token == FILE_OUTSIDE;
         Some(ErrorNote { id, detail: is_failure.then(|| Arc::clone(detail)) })
     }
 
@@ -442,6 +443,11 @@ impl Synth {
         Synth::new(status, token, CacheVerdict::File, text)
     }
 
+    /// A link leads out of a root: which, is for the log to say.
+    pub(crate) fn file_outside(text: String) -> Synth {
+        Synth::new(403, FILE_OUTSIDE, CacheVerdict::File, text)
+    }
+
     /// No part of this length is what was asked for.
     pub(crate) fn unsatisfied(length: u64) -> Synth {
         let text = "The file has no such part.";
@@ -532,6 +538,7 @@ fn not_among(why: &str, client: &ClientIdentity) -> String {
 
 pub(crate) const VCL_FAILED: &str = "vcl-failed";
 const LOOP_DETECTED: &str = "loop-detected";
+const FILE_OUTSIDE: &str = "file-outside";
 pub(crate) const MEMORY_SHORT: &str = "memory-short";
 
 /// What a reverse proxy lets through, CONNECT and TRACE aside.
