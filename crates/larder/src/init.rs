@@ -337,6 +337,7 @@ mod tests {
         assert!(
             settings.routes[0].closed.as_ref().is_some_and(|closed| closed.close(b"/blog/wp-content/uploads/a.PHP/b"))
         );
+        assert!(!settings.policy.honour_client_cache_control, "a reload in a browser is not for PHP to answer");
         assert!(settings.routes.len() > 1 && settings.routes[0].rules.caching.grant.gives_lifetimes());
         let relative = InitFlags {
             origins: vec![parse_origin("unix:app.sock").unwrap()],

@@ -7,7 +7,7 @@ use proxy::settings::{ListenAddress, OriginUrl};
 
 use crate::acme_plan::TERMS;
 use crate::addresses::{every_address, show_fastcgi, show_listen, show_origin};
-use crate::config::literal;
+use crate::config::{literal, presets};
 use crate::init_flags::InitFlags;
 
 /// The file, with this token for its commands.
@@ -31,6 +31,12 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
          # A line for each request, on standard output or in a file (path = \"/var/log/larder/access.log\"). The number that the page of an error\n\
          # shows stands in it as id=…, with what failed; without a log it is found nowhere.\n[log]\npath = \"-\"\n",
     );
+    if answers.preset.as_deref().and_then(presets::named).is_some_and(presets::Preset::has_scripts) {
+        out.push_str(
+            "\n# A visitor who reloads a page is answered from the store like others, and nobody has the application work by saying no-cache.\n\
+             [policy]\nhonour_client_cache_control = false\n",
+        );
+    }
     answerers(answers, &mut out);
     out
 }

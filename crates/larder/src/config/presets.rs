@@ -60,7 +60,7 @@ fn of_files(root: &RootSettings, cache_control: &str) -> Option<RootSettings> {
 /// For `preset = "NAME"`.
 pub fn by_name(node: Node<'_>) -> Result<&'static Preset, Complaint> {
     let written = text(node)?;
-    PRESETS.iter().find(|preset| preset.name == written).ok_or_else(|| {
+    named(written).ok_or_else(|| {
         let names: Vec<&str> = TEXTS.iter().map(|(name, _)| *name).collect();
         let complaint = Complaint::new(node.span(), format!("there is no preset `{written}`"), "no such preset");
         match nearest(written, names.iter().copied()) {
@@ -68,6 +68,11 @@ pub fn by_name(node: Node<'_>) -> Result<&'static Preset, Complaint> {
             None => complaint.suggest(format!("there are {}", names.join(", "))),
         }
     })
+}
+
+/// The preset of this name.
+pub fn named(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
 }
 
 /// The text of a preset, for people.
