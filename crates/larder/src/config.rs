@@ -8,6 +8,7 @@ mod admin_section;
 mod advice;
 mod beside_presets;
 mod choices;
+mod closed_words;
 mod complaint;
 mod compress_section;
 mod definition;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use proxy::settings::{RouteRules, RouteSettings, RouteTarget, WordSource};
 
+use super::closed_words::ClosedWords;
 use super::route_match;
-use super::routes::{ClosedWords, Routes};
+use super::routes::Routes;
 
 /// A route that is written for a path which a preset names, too, answers in its place, above what the preset says of that path; so does one beneath
 /// it, where that is that nothing is stored. `for_all`: what holds for all routes.

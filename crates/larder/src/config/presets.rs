@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use proxy::settings::{RootSettings, RouteRules, RouteSettings, RouteTarget, WordSource};
 use toml::de::DeTable;
 
+use super::closed_words;
 use super::complaint::Complaint;
 use super::nearest::nearest;
 use super::route_match::{self, Conditions};
 use super::route_words::{self, RouteWords};
-use super::routes;
 use super::section::{self, Complaints, Node, Section, text};
 
 const TEXTS: [(&str, &str); 6] = [
@@ -97,9 +97,7 @@ impl Preset {
             let is_of_site = ["path", "path_pattern", "method", "header"].iter().all(|key| section.get(key).is_none());
             let (conditions, words) = (route_match::read(&mut section), route_words::read(&mut section, &[]));
             let files_cache_control = section.read("cache_control", |node| section::text(node).map(str::to_owned));
-            preset
-                .closed
-                .extend(routes::closed_paths(&mut section).into_iter().flat_map(|(closed, _)| closed.patterns));
+            preset.closed.extend(closed_words::read(&mut section).into_iter().flat_map(|(closed, _)| closed.patterns));
             match is_of_site {
                 true => preset.site = words,
                 false => preset.paths.push(PathsOfSite { conditions, words, files_cache_control }),

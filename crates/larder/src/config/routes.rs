@@ -11,6 +11,7 @@ use proxy::settings::{
 };
 
 use super::beside_presets;
+use super::closed_words::{self, ClosedWords};
 use super::complaint::Complaint;
 use super::esi_section;
 use super::fastcgi_section;
@@ -22,7 +23,7 @@ use super::route_access;
 use super::route_match;
 use super::route_mirror;
 use super::route_words::{self, ForAll, RouteWords};
-use super::section::{Complaints, Section, as_switch, network, parsed, pattern, switch, text};
+use super::section::{Complaints, Section, as_switch, network, parsed, switch, text};
 use super::static_root::{file_path, root};
 use crate::plan::everything;
 
@@ -55,14 +56,6 @@ pub struct SaidOfRoute {
     pub words: Arc<RouteWords>,
     /// Tells its limits from those of others.
     pub zone: String,
-}
-
-/// `closed_paths`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClosedWords {
-    pub patterns: Vec<String>,
-    /// `false`: nothing that a preset closes is.
-    pub takes_back: bool,
 }
 
 /// `[[route]]`. Without any, the only origin gets everything, and a program asks whom it likes.
@@ -188,31 +181,6 @@ fn status_page(section: &mut Section<'_>) -> Option<StatusPageSettings> {
     is_on.then(|| allow_from.map_or_else(StatusPageSettings::default, |allow_from| StatusPageSettings { allow_from }))
 }
 
-/// `closed_paths`, and where they stand.
-pub fn closed_paths(section: &mut Section<'_>) -> Option<(ClosedWords, Range<usize>)> {
-    let node = section.get("closed_paths")?;
-    let span = node.span();
-    if as_switch(node) == Some(false) {
-        return Some((ClosedWords { takes_back: true, ..ClosedWords::default() }, span));
-    }
-    let patterns = section.read_list("closed_paths", |node| {
-        let written = pattern(node)?;
-        match ClosedPaths::new([written]) {
-            Ok(_) => Ok(written.to_owned()),
-            Err(why) => Err(Complaint::new(node.span(), why, "a PCRE2 pattern was expected")),
-        }
-    })?;
-    Some((ClosedWords { patterns, takes_back: false }, span))
-}
-
-impl ClosedWords {
-    /// Held against paths; nothing, if none is closed.
-    pub fn paths(&self) -> Option<Arc<ClosedPaths>> {
-        let paths = ClosedPaths::new(self.patterns.iter().map(String::as_str)).ok();
-        paths.filter(|_| !self.patterns.is_empty()).map(Arc::new)
-    }
-}
-
 /// Files that answer under another path than their own are shown by the path that was asked for.
 fn check_files(root: &RootSettings, closed: &ClosedPaths, span: &Range<usize>, complaints: &Complaints) {
     let index = root.index.iter().map(|name| (format!("/{name}"), "index"));
@@ -241,7 +209,7 @@ fn route(
     let words = route_words::read(&mut section, origins);
     let preset = section.read("preset", presets::by_name);
     let pages = error_pages(&mut section);
-    let closed = closed_paths(&mut section);
+    let closed = closed_words::read(&mut section);
     let compression = super::compress_section::of_route(&mut section);
     let dictionary_paths = super::compress_section::dictionary_paths(&mut section);
     let esi = section.read("esi", esi_section::pages);
