@@ -37,6 +37,10 @@ pub trait Site {
     fn seen(&self, visitor: &Visitor, request: &Request, text: &str) -> Vec<&'static str>;
     /// Pages that were changed since this was asked before.
     fn changed(&mut self) -> Vec<Change>;
+    /// Words of pages that were taken back since this was asked before: who has no session reads them no more.
+    fn withdrawn(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// What only answers to this user have in them: [`mark`], and what a session's cookies begin with.
     fn marks(&self, user: &str) -> Vec<String>;
     /// Words in private pages: who has not been given one by a page of their own must not see it.
@@ -219,6 +223,7 @@ impl<'a> Judge<'a> {
         self.site.learn(visitor, request, answer);
         let now_s = self.watch.seconds();
         self.site.changed().into_iter().for_each(|change| self.changes.note(change, now_s));
+        self.site.withdrawn().into_iter().for_each(|word| self.changes.withdraw(word, now_s));
     }
 
     /// Whose page an answer may be.
@@ -268,6 +273,11 @@ impl<'a> Judge<'a> {
             && let Some(word) = self.changes.missing_in(&request.target, asked_s, promised_s, text)
         {
             broken.push(format!("'{word}' should be in this page"));
+        }
+        if let (Some(promised_s), None) = (promise.changes_seen_after_s, self.speaks_as(who, request))
+            && let Some(word) = self.changes.still_in(asked_s, promised_s, text)
+        {
+            broken.push(format!("'{word}' was taken back and is in this page"));
         }
         broken
     }

@@ -20,10 +20,12 @@ pub struct Change {
     pub word: String,
 }
 
-/// The last change of each page, and when it was made.
+/// The last change of each page, and when it was made; and what was taken back.
 #[derive(Debug, Default)]
 pub struct ChangeWatch {
     latest: BTreeMap<String, (String, f64)>,
+    /// Words that nobody without a session may read any more, and since when.
+    withdrawn: BTreeMap<String, f64>,
     /// Pages that were asked for late enough after a change to show it.
     pub looked_at: usize,
 }
@@ -31,6 +33,16 @@ pub struct ChangeWatch {
 impl ChangeWatch {
     pub fn note(&mut self, change: Change, at_s: f64) {
         self.latest.insert(change.target, (change.word, at_s));
+    }
+
+    pub fn withdraw(&mut self, word: String, at_s: f64) {
+        self.withdrawn.insert(word, at_s);
+    }
+
+    /// A word that is still in a page which was asked for so long after it was taken back.
+    pub fn still_in(&self, asked_s: f64, promised_s: f64, page: &str) -> Option<&str> {
+        let mut late = self.withdrawn.iter().filter(|(_, since_s)| asked_s >= **since_s + promised_s);
+        late.find(|(word, _)| page.contains(word.as_str())).map(|(word, _)| word.as_str())
     }
 
     /// The word that is not in a page and should be: the page was asked for so long after its last change.
@@ -63,5 +75,15 @@ mod tests {
         watch.note(change("second."), 14.0);
         assert_eq!(watch.missing_in("/a", 16.0, 3.0, "with first."), None);
         assert_eq!(watch.missing_in("/a", 17.0, 3.0, "with first."), Some("second.".to_owned()));
+    }
+
+    #[test]
+    fn what_was_taken_back_is_in_no_page_any_more() {
+        let mut watch = ChangeWatch::default();
+        watch.withdraw("passing-1.".to_owned(), 10.0);
+        let still = |asked_s, page: &str| watch.still_in(asked_s, 3.0, page).map(str::to_owned);
+        assert_eq!(still(12.9, "with passing-1."), None);
+        assert_eq!(still(13.0, "with passing-1."), Some("passing-1.".to_owned()));
+        assert_eq!(still(13.0, "with passing-10 alone"), None);
     }
 }

@@ -89,6 +89,21 @@ struct WordPress {
     /// Words of carts.
     carts: Vec<String>,
     changed: Vec<Change>,
+    /// What is being published or taken back.
+    passing_sent: Option<Passing>,
+    /// A post that is public for a while.
+    passing: Option<Passing>,
+    passings: u64,
+    withdrawn: Vec<String>,
+}
+
+/// A post that comes and goes.
+#[derive(Clone, Debug)]
+struct Passing {
+    /// Once WordPress has said it.
+    id: String,
+    word: String,
+    name: String,
 }
 
 fn set_up() -> Result<(PhpSite, Box<dyn Site>), String> {
@@ -129,10 +144,12 @@ fn say_how_long(site: &PhpSite) -> Result<(), String> {
     site.processes.write("docs/wp-content/mu-plugins/cache_headers.php", text).map(|_| ())
 }
 
-/// From now on what is changed is purged, as plugins do it.
+/// From now on what is changed is purged, by the plugin that larder comes with.
 fn say_what_changed(site: &PhpSite) -> Result<(), String> {
-    let text = include_str!("../../sites/wordpress/purges.php").replace("PORT", &site.purge_port.to_string());
-    site.processes.write("docs/wp-content/mu-plugins/purges.php", &text).map(|_| ())
+    let at = format!("<?php define('LARDER_PURGE_AT', '127.0.0.1:{}');\n", site.purge_port);
+    site.processes.write("docs/wp-content/mu-plugins/larder-purge-at.php", &at)?;
+    let text = include_str!("../../../dist/wordpress-larder-purge.php");
+    site.processes.write("docs/wp-content/mu-plugins/wordpress-larder-purge.php", text).map(|_| ())
 }
 
 impl WordPress {
@@ -198,6 +215,33 @@ impl WordPress {
         Request::post("edit", target, "application/json", body).with("X-WP-Nonce", nonce)
     }
 
+    /// A new post, or the end of the one that is there, in one of the ways in which posts end.
+    fn publish_or_withdraw(&mut self, dice: &mut Dice, nonce: &str) -> Request {
+        let json = |class, target: String, body: String| {
+            Request::post(class, target, "application/json", body).with("X-WP-Nonce", nonce)
+        };
+        let posts = "/wp-json/wp/v2/posts";
+        let Some(passing) = self.passing.clone() else {
+            self.passings += 1;
+            let name = format!("passing-{}", self.passings);
+            let word = format!("{name}.");
+            self.passing_sent = Some(Passing { id: String::new(), word: word.clone(), name: name.clone() });
+            let body = format!(
+                "{{\"title\":\"comes and goes\",\"slug\":\"{name}\",\"content\":\"The words of {word}\",\"status\":\"publish\"}}"
+            );
+            return json("publish", posts.to_owned(), body);
+        };
+        let target = format!("{posts}/{}", passing.id);
+        self.passing_sent = Some(passing);
+        match dice.below(5) {
+            0 => json("withdraw", target, "{\"status\":\"draft\"}".to_owned()),
+            1 => json("withdraw", target, "{\"status\":\"private\"}".to_owned()),
+            2 => json("withdraw", target, "{\"password\":\"another-sesame\"}".to_owned()),
+            3 => json("withdraw", format!("{target}?_method=DELETE"), String::new()),
+            _ => json("withdraw", format!("{target}?_method=DELETE&force=true"), String::new()),
+        }
+    }
+
     fn upload(&mut self, nonce: &str) -> Request {
         let file = format!("attachment; filename=\"picture-{}.gif\"", self.pictures.len() + 1);
         let request = Request::post("upload", "/wp-json/wp/v2/media", "image/gif", PICTURE);
@@ -218,7 +262,7 @@ impl WordPress {
         let drafts = ["draft-ann", "draft-ben", "private-ann", "private-ben"];
         let hidden = self.id(drafts[dice.below(4) as usize]);
         let rest = |path: &str| Request::get("REST", format!("/wp-json/wp/v2/{path}"));
-        match dice.below(31) {
+        match dice.below(34) {
             0..=3 => Request::get("front page", "/"),
             4..=8 => Request::get("single", format!("/{name}/")),
             9 => Request::get("page", "/about/"),
@@ -239,6 +283,11 @@ impl WordPress {
             25 => Request::get("absent", "/no-such-page/"),
             26 => Request::get("ajax", "/wp-admin/admin-ajax.php?action=rest-nonce"),
             27..=28 => self.picture(dice),
+            30..=31 => {
+                let name = self.passing.as_ref().map_or("two", |passing| passing.name.as_str());
+                Request::get("single", format!("/{name}/{}", ["", "feed/"][dice.below(2) as usize]))
+            }
+            32 => Request::get("archive", "/category/uncategorized/"),
             29 => Request::get("cart", "/?add-to-cart=7"),
             _ => Request::get("admin", "/wp-admin/"),
         }
@@ -294,6 +343,10 @@ impl Site for WordPress {
         std::mem::take(&mut self.changed)
     }
 
+    fn withdrawn(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.withdrawn)
+    }
+
     fn marks(&self, user: &str) -> Vec<String> {
         // The second one is in the cookies of a session.
         vec![mark(user), format!("{user}%7C")]
@@ -341,6 +394,7 @@ impl Site for WordPress {
             (7..=8, Some(nonce)) => {
                 Request::get("REST", "/wp-json/wp/v2/posts?status=private,draft,publish").with("X-WP-Nonce", nonce)
             }
+            (9, Some(nonce)) if name == "ann" => self.publish_or_withdraw(dice, &nonce),
             (9..=11, Some(nonce)) => self.edit(dice, name, &nonce),
             (12..=13, Some(nonce)) => self.upload(&nonce),
             (14, _) => Request::get("single", format!("/private-{name}/")),
@@ -386,6 +440,24 @@ impl WordPress {
     /// What an answer to whoever changes something says of it.
     fn learn_changes(&mut self, visitor: &Visitor, request: &Request, answer: &Message, body: &str) {
         let edited = self.edited.take();
+        let passing = self.passing_sent.take();
+        match (request.class, answer.second_word(), passing) {
+            ("publish", "201", Some(passing)) => {
+                let id = body.split_once("\"id\":").map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit));
+                let id = id.map(|digits| digits.collect()).unwrap_or_default();
+                let word = passing.word.clone();
+                let shown_at = SHOWN_AT.map(str::to_owned).into_iter().chain([format!("/{}/", passing.name)]);
+                self.changed.extend(shown_at.map(|target| Change { target, word: word.clone() }));
+                self.passing = Some(Passing { id, ..passing });
+            }
+            ("withdraw", "200", Some(passing)) => {
+                self.passing = None;
+                // The latest change of the front page is no more.
+                self.changed.extend(SHOWN_AT.map(|target| Change { target: target.to_owned(), word: String::new() }));
+                self.withdrawn.push(passing.word);
+            }
+            _ => {}
+        }
         match (request.class, answer.second_word(), edited) {
             ("edit", "200", Some((post, word))) => {
                 let targets = SHOWN_AT.map(str::to_owned).into_iter().chain([format!("/{post}/")]);
