@@ -143,7 +143,7 @@ pub(crate) fn judge(
 /// What is answered before any route and any policy have their say.
 #[inline]
 pub(crate) fn settled(core: &Core, asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
-    challenge_answered(core, request).or_else(|| sent_elsewhere(asker, request))
+    challenge_answered(core, request).or_else(|| sent_elsewhere(core, asker, request))
 }
 
 /// The answer to an authority that asks whether we are who we say.
@@ -239,9 +239,13 @@ pub(crate) fn who_asks_program(site: &Site, received: &ReceivedRequest<'_>, peer
 
 /// The answer to who has to ask somewhere else: over TLS, or on another connection.
 #[inline]
-fn sent_elsewhere(asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
+fn sent_elsewhere(core: &Core, asker: &Asker<'_>, request: &Request<'_>) -> Option<Synth> {
     if let ListenMode::Redirect { https_port } = asker.mode {
-        return Some(Synth::to_https(request, https_port));
+        let host = &request.authority.host;
+        let site = core.site_ref();
+        // Where every route names hosts, a host that none names is not this site's, and nobody is led there.
+        let is_strange = !host.is_empty() && site.program.is_none() && !site.routes.is_host_known(host);
+        return Some(if is_strange { Synth::no_route() } else { Synth::to_https(request, https_port) });
     }
     let host = asker.tls.and(std::str::from_utf8(&request.authority.host).ok())?;
     asker.session().is_some_and(|session| session.misdirects(host)).then(Synth::misdirected)

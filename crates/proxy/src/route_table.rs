@@ -155,6 +155,11 @@ impl RouteTable {
         of.flat_map(HostRoutes::iter).any(|place| is_it(self.at(place)))
     }
 
+    /// Is a host one that some route names? It is where one is for any host, and where there are no routes.
+    pub(crate) fn is_host_known(&self, host: &[u8]) -> bool {
+        self.routes.is_empty() || self.any_of_host(host, |_| true)
+    }
+
     /// Those of `*.NAME` for every NAME that the host is beneath, the longest first.
     fn beneath(&self, host: &[u8]) -> impl Iterator<Item = &HostRoutes> {
         let host = if self.wildcards.is_empty() { &[] } else { host };
@@ -332,6 +337,18 @@ mod tests {
 
     fn check(routes: &[RouteSettings], url: &str, expect: Option<usize>) {
         assert_eq!(asked(routes, "GET", url, None), expect, "{url}");
+    }
+
+    #[test]
+    fn a_host_is_known_where_a_route_names_it_or_any() {
+        let named = RouteTable::new(vec![route(Some("a.test"), "/x", 0), route(Some("*.b.test"), "/", 1)]);
+        for (host, expect) in
+            [("a.test", true), ("a.test.", true), ("w.b.test", true), ("b.test", false), ("evil.test", false)]
+        {
+            assert_eq!(named.is_host_known(host.as_bytes()), expect, "{host}");
+        }
+        let any = RouteTable::new(vec![route(Some("a.test"), "/", 0), route(None, "/x", 1)]);
+        assert!(any.is_host_known(b"evil.test") && RouteTable::default().is_host_known(b"evil.test"));
     }
 
     #[test]
