@@ -9,6 +9,7 @@ use message::{Method, Request, Scheme};
 use proxy::{ExplainQuestion, Explanation, GivenReason, Proxy, StoredResponse, WouldBe};
 use serde_json::{Value, json};
 
+use super::purge_hints;
 use super::vcl_requests::{NotVcl, VclReply, query_value, query_values};
 
 /// A hundred years: more would run into the end of dates.
@@ -24,6 +25,8 @@ pub struct ExplainRequest {
     scheme: Scheme,
     client: IpAddr,
     ahead_ms: u64,
+    /// As it was written.
+    url: String,
 }
 
 impl ExplainRequest {
@@ -51,13 +54,18 @@ impl ExplainRequest {
             }
         };
         let (scheme, head) = head_of(&url, &method, &lines).map_err(refused)?;
-        Ok(ExplainRequest { head, scheme, client, ahead_ms })
+        Ok(ExplainRequest { head, scheme, client, ahead_ms, url })
     }
 
     pub fn act(self, proxy: &Proxy) -> VclReply {
-        let ExplainRequest { head, scheme, client, ahead_ms } = self;
+        let ExplainRequest { head, scheme, client, ahead_ms, url } = self;
         match proxy.explain(&ExplainQuestion { head, scheme, client, ahead_ms }) {
-            Ok(explained) => VclReply { status: 200, body: format!("{}\n", explanation_json(&explained)) },
+            Ok(mut explained) => {
+                if explained.key.is_some() && explained.stored.is_empty() {
+                    explained.notes.extend(purge_hints::under_another_port(proxy, &url));
+                }
+                VclReply { status: 200, body: format!("{}\n", explanation_json(&explained)) }
+            }
             Err(refusal) => {
                 let setting = refusal.limit.map(|limit| format!(" (limits.{limit})")).unwrap_or_default();
                 let sentence = format!(

@@ -75,6 +75,14 @@ fn of_url(proxy: &Proxy, url: &str) -> String {
     near(url, &stored)
 }
 
+/// What is stored of a URL under other ports than the one that it names.
+pub fn under_another_port(proxy: &Proxy, url: &str) -> Option<String> {
+    let asked = UrlParts::of(url);
+    let is_like = |stored: &str| Likeness::of(&asked, &UrlParts::of(stored)) == Some(Likeness::Port);
+    let stored = proxy.stored_urls(is_like, RESPONSES_LOOKED_AT_MAX);
+    (!stored.is_empty()).then(|| near(url, &stored))
+}
+
 /// A URL as it is compared: by its host with the port, its path, and its query.
 struct UrlParts<'a> {
     host: &'a str,

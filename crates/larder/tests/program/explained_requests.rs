@@ -178,6 +178,13 @@ impl Explained {
 
     /// What is explained of a path, as JSON.
     #[track_caller]
+    fn explain_url(&self, url: &str) -> Value {
+        let output = self.command(url, &["--json"]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{url}: {errors}");
+        serde_json::from_slice(&output.stdout).expect("it is JSON")
+    }
+
     fn explain(&self, path: &str, flags: &[&str]) -> Value {
         let flags: Vec<&str> = flags.iter().copied().chain(["--json"]).collect();
         let output = self.command(&self.url(path), &flags);
@@ -420,6 +427,7 @@ fn a_file_is_named_and_what_is_missing_is_404() {
         "[origin.php]\nfastcgi = \"127.0.0.1:1\"\n[[route]]\norigin = \"app\"\n\
          [[route]]\nhost = \"php.test\"\norigin = \"php\"\nroot = {site:?}\n\
          [[route]]\nhost = \"files.test\"\nroot = {site:?}\nlisting = \"html\"\n\
+         [[route]]\nhost = \"files.test\"\npath = \"/shut.css\"\nclosed = true\n\
          [[route]]\nhost = \"spa.test\"\nroot = {site:?}\nfallback = \"/a.css\"\n"
     );
     let larder = Explained::start_with("files", &routes);
@@ -433,6 +441,7 @@ fn a_file_is_named_and_what_is_missing_is_404() {
         ("files.test", "/gone.txt", "answered", "there is no file "),
         ("files.test", "/empty/", "file", "the listing of "),
         ("files.test", "/.hidden", "answered", "404"),
+        ("files.test", "//shut.css", "answered", "another spelling of"),
         ("spa.test", "/any/page", "file", "a.css answers"),
     ] {
         let explained = larder.explain(path, &["-H", &format!("Host: {host}")]);
@@ -441,6 +450,25 @@ fn a_file_is_named_and_what_is_missing_is_404() {
     }
     let explained = larder.explain("/a.css", &["-H", "Host: php.test", "-X", "POST"]);
     assert_eq!(explained["answer"]["status"], 405, "{explained}");
+}
+
+/// Each listener answers in its own way; and what is stored is stored with the port that clients ask for.
+#[test]
+fn the_port_of_a_url_says_which_listener_is_asked() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let routes = format!(
+        "[[listen]]\naddress = \"127.0.0.1:{free}\"\nmode = \"redirect\"\nhttps_port = 8443\n[[route]]\nhost = \"127.0.0.1\"\norigin = \"app\"\n"
+    );
+    let larder = Explained::start_with("ports", &routes);
+    let led = larder.explain_url(&format!("http://127.0.0.1:{free}/fresh"));
+    assert_eq!((&led["would_be"], &led["answer"]["status"]), (&"answered".into(), &301.into()), "{led}");
+    let strange = larder.explain_url(&format!("http://evil.test:{free}/fresh"));
+    assert_eq!(strange["answer"]["status"], 404, "{strange}");
+    larder.get("/fresh");
+    let portless = larder.explain_url("http://127.0.0.1/fresh");
+    let notes = portless["notes"].to_string();
+    assert!(notes.contains(&larder.url("/fresh")) && notes.contains("stored with the port"), "{portless}");
+    assert_eq!(larder.explain("/fresh", &[])["would_be"], "hit");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use message::Request;
 
 use crate::client_identity::ClientIdentity;
+use crate::counted_routes::name_of;
 use crate::settings::RootSettings;
 use crate::site::{Routed, Site};
 use crate::static_files::file_path::{FilePath, NoPath};
@@ -34,7 +35,9 @@ pub(super) fn of(
     let found = match FilePath::read(request.path, settings.dotfiles) {
         Err(NoPath::Malformed) => return FileAnswering::Answered(Synth::path_malformed()),
         Err(NoPath::Hidden) => fallback(settings).filter(|meant| matches!(meant, MeantFile::Script(_))),
-        Ok(path) if files::is_way_round(site, request, root, &path.canonical()) => None,
+        Ok(path) if files::is_way_round(site, request, root, &path.canonical()) => {
+            return FileAnswering::Absent(way_round(site, request, &path.canonical()));
+        }
         Ok(path) => match finding::meant(settings, &path) {
             Ok(MeantFile::Directory) => {
                 let directory = FilePath { is_directory: true, ..path };
@@ -65,6 +68,16 @@ pub(super) fn of(
             FileAnswering::File(format!("the listing of {}", shown(settings, request.path)))
         }
     }
+}
+
+/// Why a path is answered as one of a file that is not there, whether it is or not.
+fn way_round(site: &Site, request: &Request<'_>, canonical: &[u8]) -> String {
+    let of = site.routes.find_path(request, canonical).map(|at| name_of(site.routes.at(at)));
+    let of = of.map_or_else(|| "no route is for".to_owned(), |name| format!("the route {name} is for"));
+    let path = String::from_utf8_lossy(canonical);
+    format!(
+        "whether there is a file is not looked at: {of} {path}, which this path is another spelling of, and no spelling is a way round the routes"
+    )
 }
 
 /// What answers where there is no file.

@@ -23,7 +23,7 @@ use crate::receive::{self, OfScripts, Received, Verdict};
 use crate::route_rules::cookie_rules;
 use crate::route_table::RouteAt;
 use crate::ruled_request::{self, RuledRequest};
-use crate::settings::{ListenMode, RouteTarget};
+use crate::settings::{ListenAddress, ListenMode, ListenerSettings, RootScripts, RouteTarget};
 use crate::site::{Backend, Routed, Site};
 use crate::transaction::admit::Unverified;
 use crate::transaction::files;
@@ -41,7 +41,8 @@ const BY_COUNT: &str =
 pub(super) fn explain(shared: Arc<Shared>, question: &ExplainQuestion) -> Result<Explanation, Refusal> {
     let core = Core::that_only_looks(shared, Clock::ahead(question.ahead_ms));
     let site = core.site();
-    let asker = Asker { peer: Peer::of((question.client, 0).into()), mode: mode_of(&site, question.scheme), tls: None };
+    let mode = mode_of(&site, question.scheme, port_asked_for(&question.head));
+    let asker = Asker { peer: Peer::of((question.client, 0).into()), mode, tls: None };
     let asked = (question.head.as_slice(), question.scheme);
     ruled_request::with((&core, &site), &asker, asked, |ruled| explain_ruled(&core, &site, ruled))
 }
@@ -71,15 +72,33 @@ fn explain_ruled(core: &Core, site: &Arc<Site>, ruled: RuledRequest<'_, '_>) -> 
     explained
 }
 
-/// What is asked where a request of this scheme comes: of a listener that only leads to https:// where there is no other.
-fn mode_of(site: &Site, scheme: Scheme) -> ListenMode {
+/// What is asked where a request of this scheme comes: of the listener with the port that its URL names, or goes without; of one that only leads
+/// to https://, where there is no other. Somebody in front of larder may have other ports.
+fn mode_of(site: &Site, scheme: Scheme, port: Option<u16>) -> ListenMode {
+    let port = port.unwrap_or(scheme.default_port());
     let listeners = &site.settings.listeners;
     let serving = listeners.iter().filter(|listener| listener.mode != ListenMode::Forward);
-    let mut modes = serving.filter(|listener| listener.tls.is_some() == (scheme == Scheme::Https)).map(|it| it.mode);
+    let serving: Vec<_> = serving.filter(|listener| listener.tls.is_some() == (scheme == Scheme::Https)).collect();
+    let has_port =
+        |listener: &&&ListenerSettings| matches!(listener.address, ListenAddress::Tcp(at) if at.port() == port);
+    if let Some(met) = serving.iter().find(has_port) {
+        return met.mode;
+    }
+    let mut modes = serving.iter().map(|listener| listener.mode);
     match modes.next() {
         Some(redirect @ ListenMode::Redirect { .. }) if modes.all(|mode| mode != ListenMode::Accelerate) => redirect,
         _ => ListenMode::Accelerate,
     }
+}
+
+/// As the Host of a head has it.
+fn port_asked_for(head: &[u8]) -> Option<u16> {
+    let host =
+        head.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok()).find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("host").then(|| value.trim())
+        })?;
+    host.rsplit_once(':')?.1.parse().ok()
 }
 
 fn note_route(site: &Site, route: Option<RouteAt>, explained: &mut Explanation) {
@@ -87,7 +106,11 @@ fn note_route(site: &Site, route: Option<RouteAt>, explained: &mut Explanation) 
     let (route, settings) = (site.routes.at(at), &site.settings);
     let target = match route.target {
         RouteTarget::Origin(origin) => format!("origin {}", settings.origins[origin].name),
-        RouteTarget::Root(root) => format!("root {}", settings.roots[root].directory.display()),
+        RouteTarget::Root(root) => {
+            let runs = |scripts: &RootScripts| format!(", scripts by {}", settings.origins[scripts.origin].name);
+            let root = &settings.roots[root];
+            format!("root {}{}", root.directory.display(), root.scripts.as_ref().map(runs).unwrap_or_default())
+        }
         RouteTarget::StatusPage(_) => "a status page".to_owned(),
         RouteTarget::Memcached(_) => "memcached".to_owned(),
         RouteTarget::Itself => "the route itself".to_owned(),
