@@ -30,6 +30,7 @@ struct CheckedConfig {
 
 /// The files are good, and `larder serve` would not start.
 const NOT_HERE: u8 = 3;
+const NOT_HERE_SAID: &str = "the file is right, but larder would not start here";
 
 /// A closed pipe must not end the check with a panic, so write errors are ignored: the exit code still tells.
 pub fn check(flags: &CheckFlags) -> ExitCode {
@@ -41,7 +42,8 @@ pub fn check(flags: &CheckFlags) -> ExitCode {
         for (path, result) in &results {
             let _ = write!(std::io::stderr(), "{}", result.show(std::io::stderr().is_terminal()));
             if let Some(summary) = result.summary() {
-                let _ = writeln!(std::io::stdout(), "{}: ok: {summary}", path.display());
+                let verdict = if result.cannot_serve() { NOT_HERE_SAID } else { "ok" };
+                let _ = writeln!(std::io::stdout(), "{}: {verdict}: {summary}", path.display());
             }
         }
     }
@@ -117,7 +119,7 @@ impl CheckedConfig {
             of_file
                 .into_iter()
                 .chain(machine_check::own_files(path, plan))
-                .chain(machine_check::findings(plan))
+                .chain(machine_check::findings(path, plan))
                 .collect()
         };
         let machine = plan.as_ref().ok().filter(|_| !flags.file_only).map(on_machine).unwrap_or_default();
@@ -172,7 +174,22 @@ fn named_like_a_site(plan: &Plan) -> Option<String> {
 
 /// What is good, and may be meant otherwise.
 fn notes(plan: &Plan) -> Vec<String> {
-    named_like_a_site(plan).into_iter().chain(unanswered_roots(plan)).collect()
+    named_like_a_site(plan).into_iter().chain(led_elsewhere(plan)).chain(unanswered_roots(plan)).collect()
+}
+
+/// Clients are led to https://, and nobody here speaks it.
+fn led_elsewhere(plan: &Plan) -> Option<String> {
+    let listeners = &plan.settings.listeners;
+    let port = listeners.iter().find_map(|listener| match listener.mode {
+        ListenMode::Redirect { https_port } => Some(https_port),
+        _ => None,
+    })?;
+    listeners.iter().all(|listener| listener.tls.is_none()).then(|| {
+        format!(
+            "mode = \"redirect\" leads everybody to https://, port {port}, and no [[listen]] here has tls: somebody else has to listen there, \
+             or clients find nobody"
+        )
+    })
 }
 
 /// Hosts that have routes, and none for what no other one is for.
@@ -251,6 +268,17 @@ mod tests {
         check("[[route]]\nhost = [\"a.test\", \"*.b.test\"]\npath = \"/x\"\n", &["/ of *.b.test:", "/ of a.test:"]);
         check("[[route]]\nhost = \"a.test\"\npath = \"/x\"\n[[route]]\n", &[]);
         check("[[route]]\npath_pattern = '^/'\n", &[]);
+    }
+
+    #[test]
+    fn who_leads_to_nobody_is_noted() {
+        let noted = |mode: &str| {
+            let text =
+                format!("[[listen]]\naddress = \"127.0.0.1:0\"\nmode = \"{mode}\"\n[[route]]\nroot = \"/srv\"\n");
+            led_elsewhere(&config::read(&text).unwrap())
+        };
+        assert!(noted("redirect").is_some_and(|note| note.contains("port 443, and no [[listen]] here has tls")));
+        assert_eq!(noted("accelerate"), None);
     }
 
     #[test]

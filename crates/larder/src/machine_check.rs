@@ -16,11 +16,12 @@ use socket2::{Domain, Socket, Type};
 
 use crate::addresses::{AdminAddress, show_listen};
 use crate::expiry_watch::{ExpiryWatch, show_date};
+use crate::lock_holder;
 use crate::name_check;
 use crate::origin_check;
 use crate::own_files;
 use crate::plan::{LogTarget, Plan};
-use crate::port_holder::{self, PortHolder};
+use crate::port_holder::{self, PortHolder, StartedWith};
 use crate::quantities::show_size;
 use crate::root_contents;
 
@@ -56,21 +57,22 @@ impl MachineFinding {
     }
 }
 
-/// All of them, in the order of a configuration.
-pub fn findings(plan: &Plan) -> Vec<MachineFinding> {
+/// All of them, in the order of a configuration, which is in this file.
+pub fn findings(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
     let mut found = Vec::new();
     for listener in &plan.settings.listeners {
-        found.extend(address(&listener.address, "[[listen]] address, --listen", true));
+        found.extend(address(file, &listener.address, ("[[listen]] address, --listen", true)));
     }
     found.extend(shared_ports(plan));
     if let AdminAddress::At(at) = &plan.admin.address {
-        found.extend(address(at, "[admin] address, --admin", plan.admin.asked_for));
+        found.extend(address(file, at, ("[admin] address, --admin", plan.admin.asked_for)));
     }
+    found.extend(memory(plan));
     found.extend(certificates(plan));
     found.extend(uncovered_hosts(plan));
     found.extend(roots(plan));
     found.extend(root_contents::findings(plan));
-    found.extend(plan.disks.iter().filter_map(|disk| self::disk(&disk.path, disk.bytes)));
+    found.extend(plan.disks.iter().filter_map(|disk| self::disk(file, &disk.path, disk.bytes)));
     if let Some(LogTarget::File(path)) = &plan.log {
         let why = writable_file(path);
         found.extend(
@@ -142,19 +144,55 @@ fn copies_beside(own: &Path) -> String {
     }
 }
 
-/// Two listeners of one port, of which one takes all addresses.
+/// More than there is, or so little that hardly anything is kept.
+fn memory(plan: &Plan) -> Option<MachineFinding> {
+    const SMALL_BYTES: u64 = 8 << 20;
+    let (asked, installed) = (plan.settings.memory_bytes_max as u64, installed_bytes());
+    let shown = show_size(asked);
+    let message = match asked {
+        asked if asked > installed => {
+            format!("[memory] size is {shown}, but the machine has {} (--memory)", show_size(installed))
+        }
+        asked if asked < SMALL_BYTES => {
+            format!("[memory] size is {shown}: hardly anything fits, and what is stored is soon evicted (--memory)")
+        }
+        _ => return None,
+    };
+    Some(MachineFinding::warning(message))
+}
+
+/// The memory of this machine.
+pub fn installed_bytes() -> u64 {
+    let sysinfo = rustix::system::sysinfo();
+    (sysinfo.totalram as u64).saturating_mul(u64::from(sysinfo.mem_unit))
+}
+
+/// Two listeners of one port, of which one takes all addresses, or the admin address is one.
 fn shared_ports(plan: &Plan) -> Vec<MachineFinding> {
     let tcp = |address: &ListenAddress| if let ListenAddress::Tcp(at) = address { Some(*at) } else { None };
-    let all: Vec<SocketAddr> = plan.settings.listeners.iter().filter_map(|listener| tcp(&listener.address)).collect();
+    const LISTEN: &str = "[[listen]] address, --listen";
+    let listeners = plan.settings.listeners.iter().filter_map(|listener| Some((tcp(&listener.address)?, LISTEN)));
+    let admin = match &plan.admin.address {
+        AdminAddress::At(at) if plan.admin.asked_for => tcp(at).map(|at| (at, "[admin] address, --admin")),
+        _ => None,
+    };
+    let all: Vec<(SocketAddr, &str)> = listeners.chain(admin).collect();
     let takes = |one: &SocketAddr, other: &SocketAddr| {
         let is_all_of = one.ip().is_unspecified() && (one.is_ipv6() || other.is_ipv4());
         one.port() == other.port() && one.port() != 0 && (is_all_of || one == other)
     };
     let mut found = Vec::new();
-    for (at, one) in all.iter().enumerate() {
-        for other in all[at + 1..].iter().filter(|other| takes(one, other) || takes(other, one)) {
-            let message = format!("{one} and {other} are one port of the same address ([[listen]] address, --listen)");
-            found.push(MachineFinding::fatal(message).advise("leave out the one that the other includes".to_owned()));
+    for (at, (one, _)) in all.iter().enumerate() {
+        for (other, setting) in all[at + 1..].iter().filter(|(other, _)| takes(one, other) || takes(other, one)) {
+            let settings = if *setting == LISTEN { LISTEN.to_owned() } else { format!("{LISTEN}; {setting}") };
+            let message = format!("{one} and {other} are one port of the same address ({settings})");
+            let advice = match *setting == LISTEN {
+                true => "leave out the one that the other includes",
+                false => {
+                    "give [admin] an address of its own, such as 127.0.0.1:9180: commands and /metrics are asked there"
+                }
+            };
+            found.push(MachineFinding::fatal(message).advise(advice.to_owned()));
         }
     }
     found
@@ -177,7 +215,7 @@ fn users_files(plan: &Plan) -> Vec<MachineFinding> {
 }
 
 /// Can anybody listen there? One that is taken may be taken by the larder that runs, which this is the next configuration of.
-fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<MachineFinding> {
+fn address(file: &Path, address: &ListenAddress, (setting, is_needed): (&str, bool)) -> Option<MachineFinding> {
     let shown = show_listen(address);
     let finding = |why: String| {
         let message = format!("nobody can listen on {shown}: {why} ({setting})");
@@ -185,7 +223,7 @@ fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<Ma
     };
     match address {
         ListenAddress::Tcp(at) => match bind(*at).err()? {
-            error if error.kind() == ErrorKind::AddrInUse => Some(taken(*at, setting, is_needed)),
+            error if error.kind() == ErrorKind::AddrInUse => Some(taken(file, *at, (setting, is_needed))),
             error if error.kind() == ErrorKind::PermissionDenied => Some(
                 finding(format!("port {} needs a right that this user has not", at.port()))
                     .advise(low_port_advice(at.port())),
@@ -204,17 +242,20 @@ fn address(address: &ListenAddress, setting: &str, is_needed: bool) -> Option<Ma
     }
 }
 
-/// A larder that runs keeps its address when it takes the new config; any other program keeps larder from starting.
-fn taken(address: SocketAddr, setting: &str, is_needed: bool) -> MachineFinding {
+/// A larder that runs by this file keeps its address when it reads it again; any other program keeps larder from starting.
+fn taken(file: &Path, address: SocketAddr, (setting, is_needed): (&str, bool)) -> MachineFinding {
     let by = |whom: String| format!("{address} is in use by {whom} ({setting})");
     let (message, advice) = match port_holder::of(address) {
-        PortHolder::Larder(process) => {
-            let whom = process
-                .map_or("a larder that runs, or by a program that this user may not see".to_owned(), |id| {
-                    format!("a larder that runs (process {id})")
-                });
-            return MachineFinding::warning(by(whom)).advise(RELOAD_ADVICE.to_owned());
-        }
+        PortHolder::Larder(process) => match process.and_then(|process| stranger(file, process)) {
+            Some((whom, advice)) => (by(whom), advice),
+            None => {
+                let whom = process
+                    .map_or("a larder that runs, or by a program that this user may not see".to_owned(), |id| {
+                        format!("a larder that runs (process {id})")
+                    });
+                return MachineFinding::warning(format!("{}: {RELOAD_ADVICE}", by(whom)));
+            }
+        },
         PortHolder::Other { name, process } => {
             (by(format!("{name} (process {process})")), "end that program, or take another port".to_owned())
         }
@@ -227,12 +268,30 @@ fn taken(address: SocketAddr, setting: &str, is_needed: bool) -> MachineFinding 
     finding.advise(advice)
 }
 
+/// A larder that runs by another file, or by flags alone: this file is not its next config. With what to do.
+fn stranger(file: &Path, process: u32) -> Option<(String, String)> {
+    let of_another = match port_holder::started_with(process)? {
+        StartedWith::FlagsAlone => "without a config".to_owned(),
+        StartedWith::Config(other) => {
+            let is_this = same_file(file, &other)?;
+            (!is_this).then(|| format!("by {}", other.display()))?
+        }
+    };
+    let advice = "end that larder, or take another place; a copy that is to take the place of its config is checked by --file-only, or there";
+    Some((format!("a larder that runs {of_another} (process {process})"), advice.to_owned()))
+}
+
+/// None where one of them is not there.
+fn same_file(one: &Path, other: &Path) -> Option<bool> {
+    Some(one.canonicalize().ok()? == other.canonicalize().ok()?)
+}
+
 const RELOAD_ADVICE: &str = "if this is its next config: larder reload, or kill -HUP, has it taken over";
 
 /// Somebody answers at a UNIX socket: who it is nobody can look up.
 fn answered(shown: &str, setting: &str) -> MachineFinding {
     let message = format!("{shown} is in use by another program, or by a larder that runs ({setting})");
-    MachineFinding::warning(message).advise(RELOAD_ADVICE.to_owned())
+    MachineFinding::warning(format!("{message}: {RELOAD_ADVICE}"))
 }
 
 fn bind(address: SocketAddr) -> io::Result<()> {
@@ -341,12 +400,15 @@ fn unrun_script(root: &RootSettings, route: Option<&RouteSettings>) -> Option<St
 }
 
 /// A file, or a directory that one is made in, with room for it.
-fn disk(path: &Path, bytes: u64) -> Option<MachineFinding> {
+fn disk(file: &Path, path: &Path, bytes: u64) -> Option<MachineFinding> {
     const SETTING: &str = "([[disk]] path, --disk)";
     let shown = path.display();
     let why = if path.is_dir() { writable_existing(path) } else { writable_file(path) };
     if let Some(why) = why {
         return Some(MachineFinding::fatal(format!("the disk {shown} {why} {SETTING}")));
+    }
+    if let Some(finding) = locked(file, path) {
+        return Some(finding);
     }
     let folder = if path.is_dir() { path } else { parent(path) };
     let held = held(path);
@@ -356,6 +418,19 @@ fn disk(path: &Path, bytes: u64) -> Option<MachineFinding> {
         let message = format!("the disk {shown} is to have {bytes}, and {free} are free there ([[disk]] size, --disk)");
         MachineFinding::fatal(message)
     })
+}
+
+/// A disk that another process uses, unless that is the larder that this file is for.
+fn locked(file: &Path, path: &Path) -> Option<MachineFinding> {
+    let process = lock_holder::of(&cache::disk_file(path))?;
+    let (whom, advice) = match port_holder::started_with(process) {
+        Some(_) => stranger(file, process)?,
+        None => {
+            (format!("another process ({process})"), "stop that one, or give this one a disk of its own".to_owned())
+        }
+    };
+    let message = format!("the disk {} is in use by {whom} ([[disk]] path, --disk)", path.display());
+    Some(MachineFinding::fatal(message).advise(advice))
 }
 
 /// What lies there already: the disk of an earlier start is used again.

@@ -35,6 +35,7 @@ mod kernel_random;
 mod limits;
 mod live_command;
 mod load_tool;
+mod lock_holder;
 mod log_command;
 mod log_writer;
 mod machine_check;

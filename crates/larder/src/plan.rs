@@ -240,6 +240,12 @@ impl Plan {
             let why = "trusted_proxies are all addresses there are: whoever asks says who he is, and `allow`, `deny` and rate limits believe it";
             warnings.push(why.to_owned());
         }
+        let all = |networks: &[Network]| networks.iter().any(|network| network.prefix_bits == 0);
+        let of_routes = self.settings.routes.iter().any(|route| route.purge_from.as_deref().is_some_and(all));
+        if of_routes || all(&self.settings.policy.purge_from) {
+            let why = "purge_from are all addresses there are: whoever reaches larder may empty the cache, URL by URL, and have the origin asked anew";
+            warnings.push(why.to_owned());
+        }
         if self.vcl_file.is_none() {
             let is_idle = |name: &&str| {
                 let why = "only a VCL reads it, and none decides here ([policy] vcl, --vcl)";

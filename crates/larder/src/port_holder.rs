@@ -1,7 +1,7 @@
 //! Who listens on a port of this machine, as far as /proc tells this user: a larder, which a new config is for, or a program in the way.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,26 @@ pub fn of(taken: SocketAddr) -> PortHolder {
         None if processes().any(is_other_larder) => PortHolder::Larder(None),
         None => PortHolder::Unseen,
     }
+}
+
+/// Which larder.toml a larder was started with; none where this user may not see that.
+pub enum StartedWith {
+    Config(PathBuf),
+    FlagsAlone,
+}
+
+pub fn started_with(process: u32) -> Option<StartedWith> {
+    let of_process = Path::new("/proc").join(process.to_string());
+    let words = std::fs::read(of_process.join("cmdline")).ok().filter(|words| !words.is_empty())?;
+    let words: Vec<String> = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect();
+    let Some(config) = config_among(&words) else { return Some(StartedWith::FlagsAlone) };
+    let folder = std::fs::read_link(of_process.join("cwd")).ok()?;
+    Some(StartedWith::Config(folder.join(config)))
+}
+
+fn config_among(words: &[String]) -> Option<&str> {
+    let behind = words.iter().position(|word| word == "--config").and_then(|at| words.get(at + 1));
+    behind.map(String::as_str).or_else(|| words.iter().find_map(|word| word.strip_prefix("--config=")))
 }
 
 /// Does a socket that listens there keep others from the address?
@@ -135,6 +155,17 @@ mod tests {
         ] {
             assert_eq!(meets(held.parse().unwrap(), asked.parse().unwrap()), expect, "{held} {asked}");
         }
+    }
+
+    #[test]
+    fn the_config_of_a_command_line_is_found() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            config_among(&words).map(str::to_owned)
+        };
+        assert_eq!(of("larder serve --workers 1 --config a.toml").as_deref(), Some("a.toml"));
+        assert_eq!(of("larder serve --config=/etc/a.toml").as_deref(), Some("/etc/a.toml"));
+        assert_eq!((of("larder serve --origin http://a"), of("larder serve --config")), (None, None));
     }
 
     #[test]

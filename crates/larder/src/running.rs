@@ -422,8 +422,7 @@ fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
 }
 
 fn warn_of_memory(plan: &Plan) {
-    let sysinfo = rustix::system::sysinfo();
-    let installed = (sysinfo.totalram as u64).saturating_mul(u64::from(sysinfo.mem_unit));
+    let installed = machine_check::installed_bytes();
     let asked = plan.settings.memory_bytes_max as u64;
     if asked > installed {
         say!("warning: --memory ([memory] size) is {}, but the machine has {}", show_size(asked), show_size(installed));

@@ -66,7 +66,7 @@ fn what_would_fail_here_is_said_with_its_setting() {
             "error: the access log /nowhere/access.log cannot be made: the folder /nowhere cannot be written (No such file",
             "([admin] address, --admin)",
             "users: No such file or directory (os error 2) ([forward] password_file)",
-            "larder.toml: ok: 3 listeners",
+            "larder.toml: the file is right, but larder would not start here: 3 listeners",
         ],
     );
     let (code, said) = check(&folder, &["--file-only"], &text);
@@ -96,8 +96,68 @@ fn the_ports_of_a_larder_that_runs_are_no_mistake() {
     let (code, said) = check(&folder, &[], &text);
     assert_eq!(code, Some(0), "{said}");
     let process = running.0.id();
-    contains_all(&said, &[&format!("warning: {front} is in use by a larder that runs (process {process})")]);
+    contains_all(
+        &said,
+        &[&format!(
+            "warning: {front} is in use by a larder that runs (process {process}) ([[listen]] address, --listen): if"
+        )],
+    );
     assert!(said.contains("larder reload") && !said.contains("error:"), "{said}");
+    // A line for each address, and the verdict.
+    assert_eq!(said.lines().filter(|line| !line.contains("may read") && !line.contains("help")).count(), 3, "{said}");
+    // What is another config's is not free for this one.
+    let other = folder.join("other");
+    std::fs::create_dir_all(&other).expect("the target folder can be written");
+    let (code, said) = check(&other, &[], &text);
+    assert_eq!(code, Some(3), "{said}");
+    contains_all(
+        &said,
+        &[
+            &format!("error: {front} is in use by a larder that runs by {}", folder.join("larder.toml").display()),
+            "--file-only",
+            "larder.toml: the file is right, but larder would not start here: 1 listener",
+        ],
+    );
+}
+
+/// What serve says when it starts, of files that have no mistake.
+#[test]
+fn what_another_larder_holds_and_odd_sizes_are_said() {
+    let folder = folder("held");
+    let (front, admin) = (free_address(), free_address());
+    let rest = "[[route]]\nroot = \".\"\n[[disk]]\npath = \"disk\"\nsize = \"64MiB\"\n";
+    let text = format!("[[listen]]\naddress = \"{front}\"\n[admin]\naddress = \"off\"\n{rest}");
+    std::fs::write(folder.join("held.toml"), &text).expect("the target folder can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
+    let serve = command.args(["serve", "--config", "held.toml"]).current_dir(&folder).stderr(Stdio::null());
+    let running = Running(serve.spawn().expect("larder can be started"));
+    wait_until_it_listens(front);
+    let free = free_address();
+    let (code, said) = check(&folder, &[], &text.replace(&front.to_string(), &free.to_string()));
+    let whom = format!(
+        "error: the disk disk is in use by a larder that runs by {}/held.toml (process {})",
+        folder.display(),
+        running.0.id()
+    );
+    assert_eq!(code, Some(3), "{said}");
+    contains_all(&said, &[&whom, "([[disk]] path, --disk)"]);
+    drop(running);
+    let small = format!(
+        "[[listen]]\naddress = \"{free}\"\n[admin]\naddress = \"{admin}\"\n[memory]\nsize = \"1MiB\"\n[policy]\npurge_from = [\"0.0.0.0/0\"]\n{rest}"
+    );
+    let (code, said) = check(&folder, &[], &small);
+    assert_eq!(code, Some(0), "{said}");
+    contains_all(
+        &said,
+        &["warning: [memory] size is 1 MiB: hardly anything fits", "warning: purge_from are all addresses"],
+    );
+    let (code, said) =
+        check(&folder, &[], &small.replace("1MiB", "900TiB").replace(&admin.to_string(), &free.to_string()));
+    assert_eq!(code, Some(3), "{said}");
+    contains_all(
+        &said,
+        &["warning: [memory] size is 900 TiB, but the machine has", "give [admin] an address of its own"],
+    );
 }
 
 #[test]
