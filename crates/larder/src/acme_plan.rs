@@ -17,6 +17,9 @@ pub const FOLDER_DEFAULT: &str = "/var/lib/larder/acme";
 pub const TERMS: &str =
     "an authority signs for who agrees to its terms (of Let's Encrypt: https://letsencrypt.org/repository/)";
 
+/// Those of the one that is asked if no other is named.
+pub const TERMS_OF_LETSENCRYPT: &str = "https://letsencrypt.org/repository/";
+
 /// An authority, and where what comes of it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcmeSettings {

@@ -6,10 +6,12 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use proxy::limits::CERTIFICATES_BYTES_MAX;
 use proxy::settings::OriginUrl;
 
-use crate::acme_plan::{TERMS, is_email};
-use crate::addresses::{parse_fastcgi, parse_listen, parse_origin, show_listen};
+use crate::acme_plan::{TERMS_OF_LETSENCRYPT, is_email};
+use crate::addresses::{parse_fastcgi, parse_listen, parse_origin};
+use crate::bounded_file;
 use crate::config::{self, FaultyFile, presets};
 use crate::init_flags::{InitFlags, parse_host};
 use crate::init_text;
@@ -69,14 +71,15 @@ fn ask(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl Write) ->
         })?;
         if !answers.hosts.is_empty() && answers.cert.is_none() && answers.acme_email.is_none() {
             let https = format!(
-                "   HTTPS? An e-mail address has certificates ordered from Let's Encrypt, to whose terms you agree\n   \
-                 ({TERMS}); the path of a certificate in PEM, with its key, shows that one; nothing for none: "
+                "   HTTPS? An e-mail address has certificates ordered from Let's Encrypt, and you agree to its terms by that\n   \
+                 ({TERMS_OF_LETSENCRYPT}); the path of a certificate in PEM shows that one; nothing for none: "
             );
             question(from, to, &https, |written| certificates(written, answers))?;
+            the_key(answers, from, to)?;
         }
     }
     if answers.listen.is_none() {
-        let usual = show_listen(&answers.listen_address());
+        let usual = init_text::written(&answers.listen_address());
         let listen = format!("3. Where does it listen? Nothing for {usual}: ");
         answers.listen = question(from, to, &listen, |written| match written {
             "" => Ok(None),
@@ -98,14 +101,46 @@ fn of_what_kind(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl 
     }
     if answers.preset.is_none() {
         let names: Vec<&str> = presets::names().collect();
-        let kind = format!("   Is it one of {}? Nothing for none: ", names.join(", "));
-        answers.preset = question(from, to, &kind, |written| match written {
-            "" => Ok(None),
+        let guess = answers.root.as_deref().and_then(guessed_preset);
+        let kind = match guess {
+            Some(guess) => {
+                format!("   It looks like {guess}. Is it? Nothing for yes, no, or one of {}: ", names.join(", "))
+            }
+            None => format!("   Is it one of {}? Nothing for none: ", names.join(", ")),
+        };
+        answers.preset = question(from, to, &kind, |written| match written.to_ascii_lowercase().as_str() {
+            "" | "yes" | "y" if guess.is_some() => Ok(guess.map(str::to_owned)),
+            "" | "no" | "n" | "none" => Ok(None),
             written if names.contains(&written) => Ok(Some(written.to_owned())),
             _ => Err("that is none of them".to_owned()),
         })?;
     }
     Ok(())
+}
+
+/// What a folder is, by a file that such applications have.
+fn guessed_preset(folder: &Path) -> Option<&'static str> {
+    const KNOWN_BY: [(&str, &str); 3] =
+        [("wordpress", "wp-login.php"), ("mediawiki", "includes/WebStart.php"), ("drupal", "core/lib/Drupal.php")];
+    KNOWN_BY.into_iter().find(|(_, file)| folder.join(file).is_file()).map(|(preset, _)| preset)
+}
+
+/// Of a certificate whose file has none.
+fn the_key(answers: &mut InitFlags, from: &mut impl BufRead, to: &mut impl Write) -> Result<(), String> {
+    let Some(cert) = answers.cert.as_deref().filter(|_| answers.key.is_none()) else { return Ok(()) };
+    if has_key(cert) {
+        return Ok(());
+    }
+    let key = format!("   There is no key in {}. The path of its key: ", cert.display());
+    answers.key = question(from, to, &key, |written| match at_home(Path::new(written)) {
+        file if has_key(&file) => Ok(Some(file)),
+        file => Err(format!("{} is no file that has a key in PEM, or this user may not read it", file.display())),
+    })?;
+    Ok(())
+}
+
+fn has_key(file: &Path) -> bool {
+    bounded_file::read_text(file, CERTIFICATES_BYTES_MAX).is_ok_and(|text| text.contains("PRIVATE KEY-----"))
 }
 
 fn certificates(written: &str, answers: &mut InitFlags) -> Result<(), String> {
@@ -189,8 +224,16 @@ fn at_home(path: &Path) -> PathBuf {
 
 /// What of the answers is not there.
 fn absent(answers: &InitFlags) -> Option<String> {
-    let root = answers.root.as_deref().filter(|root| !root.is_dir())?;
-    Some(format!("nothing is written: {} is no directory (--root)", root.display()))
+    let root = answers.root.as_deref()?;
+    if !root.is_dir() {
+        return Some(format!("nothing is written: {} is no directory (--root)", root.display()));
+    }
+    let preset =
+        answers.preset.as_deref().filter(|name| answers.fastcgi.is_none() && init_text::IN_PHP.contains(name))?;
+    Some(format!(
+        "nothing is written: a site of --preset {preset} has scripts, passwords in some of them, and nobody runs them: --fastcgi \
+         unix:/run/php/php-fpm.sock, or HOST:PORT, says where php-fpm listens"
+    ))
 }
 
 fn write(answers: &InitFlags) -> Result<(), String> {
@@ -308,6 +351,59 @@ mod tests {
         assert_eq!(answers.unwrap().preset.as_deref(), Some("mediawiki"), "{said}");
         assert!(said.contains("Is it one of wordpress, drupal") && !said.contains("index.php"), "{said}");
         assert_eq!(answered("3000\n").0.unwrap_err(), "the answers ended before the questions");
+    }
+
+    #[test]
+    fn a_key_apart_is_asked_for_and_an_application_is_known() {
+        let folder = std::env::temp_dir().join(format!("larder-init-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [
+            ("site.pem", "-----BEGIN CERTIFICATE-----"),
+            ("site.key", "-----BEGIN PRIVATE KEY-----"),
+            ("wp-login.php", ""),
+        ] {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let (pem, key) = (folder.join("site.pem"), folder.join("site.key"));
+        let lines = format!("3000\n\na.test\n{}\n/nowhere\n{}\n\n", pem.display(), key.display());
+        let (answers, said) = answered(&lines);
+        let answers = answers.unwrap();
+        assert_eq!((answers.cert, answers.key), (Some(pem), Some(key)), "{said}");
+        assert!(
+            said.contains("/nowhere is no file that has a key in PEM") && said.contains("Nothing for *:443: "),
+            "{said}"
+        );
+        assert!(!said.contains("who agrees to its terms (of"), "{said}");
+        for (line, expect) in [("", Some("wordpress")), ("no", None), ("Drupal", Some("drupal"))] {
+            let (answers, said) = answered(&format!("{}\n{line}\n\n\n", folder.display()));
+            assert_eq!(answers.unwrap().preset.as_deref(), expect, "{said}");
+            assert!(said.contains("It looks like wordpress."), "{said}");
+        }
+        assert_eq!(answered("3000\nWordPress\n\n\n").0.unwrap().preset.as_deref(), Some("wordpress"));
+        let unrun =
+            InitFlags { root: Some(folder.clone()), preset: Some("wordpress".to_owned()), ..InitFlags::default() };
+        let why = write(&unrun).unwrap_err();
+        assert!(why.contains("--fastcgi unix:") && !why.contains("larder.toml"), "{why}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Where port 80 leads to https://, no application can purge there.
+    #[test]
+    fn an_application_that_purges_has_a_place_for_it() {
+        let text = |preset: Option<&str>, cert: Option<&str>| {
+            let flags = InitFlags {
+                origins: vec![parse_origin("http://a:1").unwrap()],
+                preset: preset.map(str::to_owned),
+                cert: cert.map(PathBuf::from),
+                ..InitFlags::default()
+            };
+            init_text::text(&flags, "0123456789abcdef")
+        };
+        let place = "\n[[listen]]\naddress = \"127.0.0.1:6081\"\n";
+        assert!(text(Some("wordpress"), Some("a.pem")).contains(place));
+        for (preset, cert) in [(Some("wordpress"), None), (Some("static"), Some("a.pem")), (None, Some("a.pem"))] {
+            assert!(!text(preset, cert).contains("6081"), "{preset:?} {cert:?}");
+        }
     }
 
     #[test]

@@ -134,6 +134,13 @@ fn listeners(answers: &InitFlags, out: &mut String) {
     if let ListenAddress::Tcp(at) = address {
         out.push_str(&redirect(at));
     }
+    if answers.preset.as_deref().is_some_and(|preset| IN_PHP.contains(&preset)) {
+        out.push_str(&format!(
+            "\n# The application says here, on this machine, which of its pages have changed (docs/sites.md): what comes on port 80 is led to https://.\n\
+             [[listen]]\naddress = {}\n",
+            literal::text(PURGE_ADDRESS)
+        ));
+    }
     if let Some(email) = &answers.acme_email {
         out.push_str(&format!(
             "\n[acme]\n# {TERMS}\nterms_agreed = true\nemail = {}\n# To try it first, with certificates that browsers do not trust:\n\
@@ -156,11 +163,15 @@ fn redirect(tls: SocketAddr) -> String {
     }
 }
 
+/// The presets of applications in PHP: somebody has to run their scripts, and they purge what they have changed.
+pub const IN_PHP: [&str; 3] = ["wordpress", "mediawiki", "drupal"];
+/// As dist/wordpress-larder-purge.php has it.
+const PURGE_ADDRESS: &str = "127.0.0.1:6081";
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
 /// So that it is the same wherever the file lies, and on a machine that speaks another IP.
-fn written(address: &ListenAddress) -> String {
+pub fn written(address: &ListenAddress) -> String {
     match address {
         ListenAddress::Tcp(at) if at.ip() == every_address() => format!("*:{}", at.port()),
         ListenAddress::Unix(path) => show_listen(&ListenAddress::Unix(from_here(path))),
