@@ -2,11 +2,13 @@
 //!
 //! What may be done, and what comes of it, is decided there.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
@@ -23,11 +25,11 @@ use crate::say::say;
 /// Which larder is meant.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AdminFlags {
-    /// The admin address of the running larder, IP:PORT or unix:PATH [default: that of --config, or 127.0.0.1:9180]
+    /// The admin address of the running larder, IP:PORT or unix:PATH [default: that of the config, or 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub admin: Option<ListenAddress>,
 
-    /// Read the admin address and the token from this larder.toml
+    /// Read the admin address and the token from this larder.toml [default without --admin: larder.toml here, else in /etc/larder]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -36,10 +38,33 @@ pub struct AdminFlags {
     pub token_file: Option<PathBuf>,
 }
 
+/// Where a config lies that nobody names.
+const USUAL_CONFIGS: [&str; 2] = ["larder.toml", "/etc/larder/larder.toml"];
+
 impl AdminFlags {
+    /// The config that says whom to ask: the one that is named, or the first of the usual ones that is there, which is said once.
+    pub fn config_file(&self) -> Option<PathBuf> {
+        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+        if self.config.is_some() || self.admin.is_some() {
+            return self.config.clone();
+        }
+        let found = || {
+            let found = usual_config(&USUAL_CONFIGS.map(Path::new))?;
+            match File::open(&found) {
+                Ok(_) => say!("{} says whom to ask (--config or --admin names another)", found.display()),
+                Err(why) => {
+                    say!("{} would say whom to ask, and cannot be read: {why}", found.display());
+                    return None;
+                }
+            }
+            Some(found)
+        };
+        FOUND.get_or_init(found).clone()
+    }
+
     /// A refusal, with the flag that brings the token where none was told.
     fn with_way_in(&self, status: u16, sentence: String) -> String {
-        let is_told = self.config.is_some() || self.token_file.is_some();
+        let is_told = self.config_file().is_some() || self.token_file.is_some();
         match matches!(status, 401 | 403) && !is_told {
             true => format!("{}; --config larder.toml has it read there", sentence.trim_end()),
             false => sentence,
@@ -290,9 +315,13 @@ fn parse(answer: &[u8]) -> Option<(u16, Vec<u8>)> {
     Some((status, answer[end + 4..].to_vec()))
 }
 
+fn usual_config(places: &[&Path]) -> Option<PathBuf> {
+    places.iter().find(|place| place.is_file()).map(|place| place.to_path_buf())
+}
+
 /// The address, and the token if there is one.
 fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
-    let plan = match &flags.config {
+    let plan = match flags.config_file() {
         None => AdminPlan {
             address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),
             asked_for: false,
@@ -301,7 +330,7 @@ fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
             explain_header: None,
             history: HistoryPlace::Off,
         },
-        Some(path) => config::load_admin(path).map_err(|error| without_error(&error.show(false)))?,
+        Some(path) => config::load_admin(&path).map_err(|error| without_error(&error.show(false)))?,
     };
     let token = match &flags.token_file {
         None => plan.token,
@@ -352,6 +381,16 @@ mod tests {
         check("HTTP/1.1 409 Conflict\r\nA: b\r\n\r\n{}\n", Some((409, "{}\n")));
         check("HTTP/1.1 200 OK\r\nA: b\r\n", None);
         check("SSH-2.0\r\n\r\n", None);
+    }
+
+    #[test]
+    fn a_config_that_nobody_names_is_found() {
+        let here = std::env::temp_dir().join(format!("larder-usual-{}.toml", std::process::id()));
+        let places = [Path::new("/nowhere/larder.toml"), here.as_path()];
+        assert_eq!(usual_config(&places), None);
+        std::fs::write(&here, "").unwrap();
+        assert_eq!(usual_config(&places), Some(here.clone()));
+        std::fs::remove_file(here).unwrap();
     }
 
     #[test]

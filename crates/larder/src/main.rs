@@ -65,6 +65,7 @@ mod tls_files;
 mod tls_flags;
 mod trace_collector;
 mod trace_export;
+mod typed_hints;
 mod varnish_front;
 mod varnish_parameters;
 mod vcl_command;
@@ -94,7 +95,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match flags::Flags::parse_from(words).command {
+    let flags = match flags::Flags::try_parse_from(words) {
+        Ok(flags) => flags,
+        Err(wrong) => return typed_hints::told(&wrong),
+    };
+    match flags.command {
         flags::Command::Serve(flags) => serve::serve(*flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),

@@ -22,8 +22,8 @@ pub fn reload(flags: &ReloadFlags) -> ExitCode {
     let (status, answer) = match admin_client::exchange_json(larder, "POST", "/reload", None) {
         Ok(answered) => answered,
         // A file that does not say whom to ask has the mistake in it; nobody was asked.
-        Err(why) if larder.config.as_deref().is_some_and(|file| config::load_admin(file).is_err()) => {
-            return admin_client::failed(&why);
+        Err(why) if larder.config_file().is_some_and(|file| config::load_admin(&file).is_err()) => {
+            return admin_client::failed(&format!("{}\n  {NOBODY_ASKED}", why.trim_end()));
         }
         Err(why) => return admin_client::failed(&with_advice(why, &refused_to_speak(larder))),
     };
@@ -41,13 +41,15 @@ pub fn reload(flags: &ReloadFlags) -> ExitCode {
     if status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+const NOBODY_ASKED: &str = "No larder was asked: the one that runs goes on with the config that it has";
+
 fn with_advice(sentence: String, advice: &str) -> String {
     if advice.is_empty() { sentence } else { format!("{}\n  {advice}", sentence.trim_end()) }
 }
 
 /// A file that was changed says another token, or another address, than the larder that runs has; and it is the file that is to be read.
 fn refused_to_obey(larder: &AdminFlags) -> String {
-    match &larder.config {
+    match larder.config_file() {
         None => String::new(),
         Some(file) => format!(
             "Is the token in {} a new one? The larder that runs still has the one that it read last: `{}` has it read the file, or --token-file \
@@ -59,7 +61,7 @@ fn refused_to_obey(larder: &AdminFlags) -> String {
 }
 
 fn refused_to_speak(larder: &AdminFlags) -> String {
-    match &larder.config {
+    match larder.config_file() {
         Some(file) if larder.admin.is_none() => format!(
             "Is the address in {} a new one? The larder that runs keeps the one that it was started with until a restart: `{}` has it read the \
              file, or --admin ADDRESS with the old one",

@@ -92,6 +92,27 @@ fn what_is_written_has_the_token_of_its_commands() {
         let done = larder(&folder, &[command, &url, "--admin", &admin, "--config", "larder.toml"]);
         assert!(done.status.success(), "{command}: {}", said(&done));
     }
+    // In the folder of a config nobody has to name it.
+    let by = folder.join("by");
+    std::fs::create_dir_all(&by).expect("the target folder can be written");
+    let text = std::fs::read_to_string(folder.join("larder.toml")).expect("it was written");
+    let text = text.replacen("[admin]\n", &format!("[admin]\naddress = \"{admin}\"\n"), 1);
+    std::fs::write(by.join("larder.toml"), text).expect("the target folder can be written");
+    let done = larder(&by, &["purge", &url]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(said(&done).matches("larder.toml says whom to ask").count(), 1, "{}", said(&done));
+    let gone = larder(&by, &["reload", "--config", "gone.toml"]);
+    assert!(!gone.status.success() && said(&gone).contains("goes on with the config that it has"), "{}", said(&gone));
+}
+
+#[test]
+fn what_is_typed_as_for_other_programs_is_answered_with_the_way_here() {
+    let folder = folder("hints");
+    for (words, hint) in [(&["flush"][..], "larder purge --all"), (&["serve", "larder.toml"], "--config larder.toml")] {
+        let refused = larder(&folder, words);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(hint), "{}", said(&refused));
+    }
 }
 
 /// A pipe, here, which stands for a device of everybody's.
