@@ -114,6 +114,12 @@ pub fn parse_origin(text: &str) -> Result<OriginUrl, String> {
     let scheme = match lower.as_str() {
         "http" | "h2" => Scheme::Http,
         "https" => Scheme::Https,
+        "fastcgi" | "fcgi" | "fpm" => {
+            return Err(format!(
+                "an origin that speaks FastCGI has fastcgi = \"{}\" in place of urls: docs/php.md",
+                rest.trim_end_matches('/')
+            ));
+        }
         _ => return Err(format!("`{scheme}://` is no scheme larder speaks; {ORIGIN_FORM}")),
     };
     let authority = rest.strip_suffix('/').unwrap_or(rest);
@@ -145,6 +151,11 @@ pub fn parse_fastcgi(text: &str) -> Result<OriginUrl, String> {
     }
     if text.starts_with('/') {
         return Err(format!("the socket of a path is written unix:{text}"));
+    }
+    if let Some((scheme, rest)) = text.split_once("://")
+        && ["fastcgi", "fcgi", "tcp"].contains(&scheme.to_ascii_lowercase().as_str())
+    {
+        return Err(format!("{FASTCGI_FORM}: write {}, without {scheme}://", rest.trim_end_matches('/')));
     }
     if text.contains('/') {
         return Err(FASTCGI_FORM.to_owned());

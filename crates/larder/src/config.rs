@@ -147,14 +147,29 @@ fn load_text(path: &Path, read: impl FnOnce(&str, &Path) -> Result<Plan, Vec<Com
     }
     let text = bounded_file::read_text(path, limits::CONFIG_BYTES_MAX).map_err(|why| unreadable(path, why))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut plan = read(&text, folder).map_err(|mut complaints| {
+    let faulty = |mut complaints: Vec<Complaint>| {
         complaints.truncate(limits::COMPLAINTS_MAX);
-        ConfigError::Faulty(Box::new(FaultyFile { name: path.display().to_string(), text, complaints }))
-    })?;
+        ConfigError::Faulty(Box::new(FaultyFile { name: path.display().to_string(), text: text.clone(), complaints }))
+    };
+    let mut plan = read(&text, folder).map_err(faulty)?;
     paths_beside::apply(&mut plan, folder);
-    admin_section::read_token_file(&mut plan.admin).map_err(|why| unreadable(path, why))?;
+    admin_section::read_token_file(&mut plan.admin).map_err(|why| match line_of(&text, "token_file") {
+        Some(place) => faulty(vec![Complaint::new(place, why, "no token comes of it")]),
+        None => unreadable(path, why),
+    })?;
     admin_section::set_explain_field(&mut plan).map_err(|why| unreadable(path, why))?;
     Ok(plan)
+}
+
+/// The line that says a key which stands in one section alone.
+fn line_of(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
+    let mut from = 0;
+    text.split_inclusive('\n').find_map(|line| {
+        let at = from + line.len() - line.trim_start().len();
+        let end = from + line.trim_end().len();
+        from += line.len();
+        line.trim_start().starts_with(key).then_some(at..end)
+    })
 }
 
 fn unreadable(path: &Path, why: impl std::fmt::Display) -> ConfigError {

@@ -5,7 +5,7 @@ use std::net::ToSocketAddrs;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use proxy::settings::OriginUrl;
+use proxy::settings::{OriginSettings, OriginUrl};
 
 use crate::limits::NAMES_ASKED_MAX;
 use crate::plan::Plan;
@@ -13,7 +13,7 @@ use crate::plan::Plan;
 /// When nothing has come for so long, what is still missing is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The name of an origin, a host of its, and the port.
+/// The key of an origin that names it, the host, and the port.
 type Named = (String, String, u16);
 
 /// Why names do not resolve, a sentence each. It waits for the system, some seconds at most; none are asked when `[resolver]` decides
@@ -34,13 +34,13 @@ pub fn unresolved(plan: &Plan) -> Vec<String> {
     while let Ok((at, failed)) = told.recv_timeout(PATIENCE) {
         answers[at] = Some(failed);
     }
-    let sentence = |((origin, host, _), answer): (&Named, Option<Option<String>>)| {
+    let sentence = |((key, host, _), answer): (&Named, Option<Option<String>>)| {
         let why = match answer {
             Some(None) => return None,
             Some(Some(error)) => error,
             None => format!("no answer within {} s", PATIENCE.as_secs()),
         };
-        Some(format!("origin.{origin}.urls: the name {host} does not resolve ({why}); larder asks again later"))
+        Some(format!("{key}: the name {host} does not resolve ({why}); larder asks again later"))
     };
     names.iter().zip(answers).filter_map(sentence).collect()
 }
@@ -53,12 +53,15 @@ fn names(plan: &Plan) -> Vec<Named> {
     }
     let is_fixed = |host: &str| resolver.hosts.iter().any(|(name, _)| name == host);
     let origins = plan.settings.origins.iter();
-    let urls = origins.flat_map(|origin| origin.urls.iter().map(|url| (origin.name.clone(), url)));
-    let named = urls.filter_map(|(origin, url)| match url {
+    let key = |origin: &OriginSettings| {
+        format!("origin.{}.{}", origin.name, if origin.fastcgi.is_some() { "fastcgi" } else { "urls" })
+    };
+    let urls = origins.flat_map(|origin| origin.urls.iter().map(move |url| (key(origin), url)));
+    let named = urls.filter_map(|(key, url)| match url {
         OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } | OriginUrl::Http2 { host, port }
             if !host.starts_with('[') && !is_fixed(host) =>
         {
-            Some((origin, host.clone(), *port))
+            Some((key, host.clone(), *port))
         }
         _ => None,
     });

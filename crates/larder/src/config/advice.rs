@@ -171,6 +171,9 @@ fn within_a_table(path: &str, key: &str) -> Option<String> {
             Some(format!("write {table} = {{ set = {{ {key} = \"VALUE\" }} }}"))
         }
         ("basic_auth", _) => Some(BASIC_AUTH.to_owned()),
+        ("cookies", "pass" | "skip" | "no_cache" | "nocache" | "session" | "sessions") => {
+            Some("write bypass = [\"NAME\"]: who brings one of these is answered by the origin alone".to_owned())
+        }
         _ => None,
     }
 }

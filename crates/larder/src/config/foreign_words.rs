@@ -38,7 +38,12 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("location", NGINX, "write [[route]] with path = \"/PATH\"; larder import nginx.conf translates a whole file"),
     ("http", NGINX, IMPORT_NGINX),
     ("events", NGINX, IMPORT_NGINX),
-    ("try_files", NGINX, "write fallback = \"/index.html\" in a [[route]] with root"),
+    (
+        "try_files",
+        NGINX,
+        "write fallback = \"/index.html\" in a [[route]] with root; beside an origin with fastcgi nothing, for there what is no file is answered by \
+         index.php by itself",
+    ),
     ("alias", NGINX, "write root = \"DIR\" in [[route]]"),
     ("autoindex", NGINX, "write listing = \"html\" in a [[route]] with root"),
     ("gzip", NGINX, "texts are compressed by themselves; [compress] has what can be changed"),

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use acme::NameSet;
+use proxy::limits::CERTIFICATES_BYTES_MAX;
 use proxy::settings::{ListenMode, ListenerTls};
 use tls::CertificateFault;
 
@@ -12,7 +13,24 @@ use super::choices::{CLIENT_CERTIFICATES, TLS_VERSIONS};
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, file, path, switch, text};
 use crate::acme_plan::AcmeSettings;
+use crate::bounded_file;
 use crate::tls_files::{CertificateFiles, TlsFiles};
+
+/// The files of a section, and where each is named.
+fn named_files(section: &mut Section<'_>) -> Vec<(PathBuf, std::ops::Range<usize>)> {
+    let mut named = Vec::new();
+    for key in ["cert", "key", "client_ca", "ticket_secret"] {
+        let Some(node) = section.get(key) else { continue };
+        let nodes: Vec<Node<'_>> = match node.get_ref() {
+            toml::de::DeValue::Array(items) => items.iter().collect(),
+            _ => vec![node],
+        };
+        let complaints = section.complaints();
+        let of = |node: &Node<'_>| Some((complaints.beside(path(text(node).ok()?)?), node.span()));
+        named.extend(nodes.iter().filter_map(of));
+    }
+    named
+}
 
 /// What it says, and what came of reading it; and the names for which certificates are ordered. `mode` is `None` where redirects go to a
 /// port that is not known yet.
@@ -92,6 +110,7 @@ pub fn read(
         seen: Vec::new(),
     };
     let files = files.seen_now();
+    let named = named_files(&mut section);
     let (span, has_key) = (section.span(), section.get("key").is_some() || is_ordered);
     section.end();
     if files.certificates.is_empty() && files.ordered.is_empty() {
@@ -100,7 +119,18 @@ pub fn read(
     match files.load() {
         Ok(tls) => Some((files, ListenerTls::new(tls), sets)),
         Err(fault) => {
+            let at = fault.file.as_ref().and_then(|file| named.iter().find(|(named, _)| named == file));
+            let span = at.map_or(span, |(_, at)| at.clone());
             let complaint = Complaint::new(span, fault.to_string(), "no TLS can be spoken with this");
+            let is_swapped = fault.why == CertificateFault::NoCertificate.to_string()
+                && fault.file.as_deref().is_some_and(|file| {
+                    bounded_file::read_text(file, CERTIFICATES_BYTES_MAX).is_ok_and(|text| text.contains("PRIVATE KEY"))
+                });
+            if is_swapped {
+                let meant = "it is the file of a key: are cert and key in each other's place?";
+                complaints.add(complaint.suggest(meant));
+                return None;
+            }
             let misses_key = !has_key && fault.to_string().contains(&CertificateFault::NoKey.to_string());
             complaints.add(match misses_key {
                 true => complaint

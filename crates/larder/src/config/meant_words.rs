@@ -183,6 +183,12 @@ const MEANT: &[MeantWords] = &[
         None,
         "write allow = [\"10.0.0.0/8\"] in [[route]], or for all routes in [policy]",
     ),
+    row(
+        &["log"],
+        &["file", "filename", "output", "target", "destination", "access_log"],
+        Some("path"),
+        "write path = \"/var/log/larder/access.log\", or path = \"-\" for standard output",
+    ),
     row(ROUTE, &["error_page"], None, "write error_pages = { 404 = \"/404.html\" }"),
     row(
         ROUTE,

@@ -25,6 +25,13 @@ pub fn named(node: Node<'_>, origins: &[OriginSettings]) -> Result<usize, Compla
                 Some(url) if written.contains([':', '.']) || written.parse::<u16>().is_ok() => {
                     format!("write \"site\" here, and add [origin.site] with urls = [\"{url}\"]")
                 }
+                // Scripts are run at a socket, mostly.
+                _ if written.starts_with("unix:") || written.starts_with('/') => {
+                    let socket = literal::text(&format!("unix:{}", written.trim_start_matches("unix:")));
+                    format!(
+                        "write \"site\" here, and add [origin.site] with urls = [{socket}], or with fastcgi = {socket} where php-fpm listens there"
+                    )
+                }
                 _ => format!("add [origin.{}] with urls = [\"http://HOST:PORT\"]", literal::key(written)),
             }),
         }

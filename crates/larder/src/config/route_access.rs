@@ -6,8 +6,9 @@ use std::time::Duration;
 use proxy::settings::{FieldTemplate, Login, Rate, RateLimit};
 
 use super::complaint::Complaint;
+use super::literal;
 use super::route_fields;
-use super::section::{Node, Section, as_switch, count, duration, is_text, parsed, path, whole};
+use super::section::{Node, Section, as_switch, count, duration, is_text, parsed, path, text, whole};
 
 const REALM: &str = "larder";
 /// RFC 6585 §4.
@@ -69,9 +70,28 @@ pub fn rate_limits(section: &mut Section<'_>) -> Option<Vec<RateWords>> {
     Some(nodes.into_iter().filter_map(|node| rate_limit(section, node)).collect())
 }
 
+/// As other programs write it: `10r/s`, `10 per second`, `10/sec`, `10 requests / minute`.
+fn meant_rate(node: Node<'_>) -> Option<String> {
+    let written = text(node).ok()?.to_ascii_lowercase();
+    let (number, rest) = written.split_at(written.find(|c: char| !c.is_ascii_digit())?);
+    let unit = rest.rsplit(|c: char| c == '/' || c.is_whitespace()).next()?;
+    let unit = ["s", "m", "h"].into_iter().find(|short| {
+        let long = match *short {
+            "s" => ["s", "sec", "second"],
+            "m" => ["m", "min", "minute"],
+            _ => ["h", "hr", "hour"],
+        };
+        long.contains(&unit)
+    })?;
+    number.parse::<u32>().ok().filter(|number| *number > 0).map(|number| format!("{number}/{unit}"))
+}
+
 fn rate_limit(section: &Section<'_>, node: Node<'_>) -> Option<RateWords> {
     if is_text(node) {
-        let rate = parsed(node, "rate", RATE_FORM, rate_of);
+        let rate = parsed(node, "rate", RATE_FORM, rate_of).map_err(|complaint| match meant_rate(node) {
+            Some(rate) => complaint.suggest(format!("write {}", literal::text(&rate))),
+            None => complaint,
+        });
         let (requests, per) = rate.map_err(|complaint| section.complaints().add(complaint)).ok()?;
         return Some(RateWords { rate: rate_with(requests, per, None), by: None, status: TOO_MANY_REQUESTS });
     }

@@ -302,7 +302,9 @@ fn check_preset(section: &mut Section<'_>, preset: Option<&Preset>) {
 
 /// An application whose scripts nobody runs is none.
 fn check_scripts(section: &mut Section<'_>, preset: &Preset) {
-    if let (true, Some(node)) = (preset.has_scripts(), section.get("preset")) {
+    // An origin that is named is complained of for itself.
+    let wants_runner = preset.has_scripts() && !section.has("origin");
+    if let (true, Some(node)) = (wants_runner, section.get("preset")) {
         let what = "beneath this root are scripts, and nobody runs them: they would be 404".to_owned();
         let complaint = Complaint::new(node.span(), what, "an application in PHP");
         let way_out =
@@ -331,7 +333,9 @@ fn answerer(
     let memcached = memcached_route::read(section);
     let answers_itself = section.get("redirect").is_some() || section.get("respond").is_some();
     // Beside memcached an origin answers what that has not.
-    let has_origin = origin_span.is_some() && memcached.is_none() && !runs_scripts;
+    // Whether one that nobody knows would run scripts of the root is not known either.
+    let is_unknown = origin.is_none() && section.get("root").is_some();
+    let has_origin = origin_span.is_some() && memcached.is_none() && !runs_scripts && !is_unknown;
     let answerers = [has_origin, root.is_some(), status_page.is_some(), memcached.is_some(), is_closed, answers_itself];
     if answerers.into_iter().filter(|is_there| *is_there).count() > 1 {
         let what = "a route has exactly one of origin, root, memcached, stub_status, redirect, respond and closed";

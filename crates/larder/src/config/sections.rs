@@ -126,7 +126,8 @@ pub fn origins(top: &mut Section<'_>) -> Vec<OriginSettings> {
     let read = |(name, span, node): (&str, _, Node<'_>)| {
         let label = format!("origin.{name}");
         // `[origin]` itself has the keys of one.
-        let is_key = keys::at("origin.NAME").is_some_and(|section| section.key(name).is_some());
+        let is_key = ["url", "address", "addr"].contains(&name)
+            || keys::at("origin.NAME").is_some_and(|section| section.key(name).is_some());
         if is_key && !is_table(node) {
             let complaint = Complaint::new(node.span(), format!("`{name}` is said of no origin"), "which one is it?");
             let complaint =

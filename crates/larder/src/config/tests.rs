@@ -4,6 +4,7 @@ mod definition_tests;
 mod meant_otherwise_tests;
 mod meant_words_tests;
 mod mistake_tests;
+mod newcomer_tests;
 mod sample_tests;
 mod value_tests;
 mod vcl_config_tests;
@@ -539,10 +540,10 @@ address = "127.0.0.1:443"
 tls = { cert = "/nowhere/a.pem" }
 "#,
         r#"
-larder.toml:3:7: error: /nowhere/a.pem: No such file or directory (os error 2)
+larder.toml:3:16: error: /nowhere/a.pem: No such file or directory (os error 2)
    |
  3 | tls = { cert = "/nowhere/a.pem" }
-   |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^ no TLS can be spoken with this
+   |                ^^^^^^^^^^^^^^^^ no TLS can be spoken with this
 "#,
     );
 }

@@ -80,7 +80,8 @@ fn complaint(text: &str, error: &Error) -> (Complaint, std::ops::Range<usize>) {
             let (what, rest) = error.message().split_once('\n').unwrap_or((error.message(), ""));
             let label = if rest.is_empty() { "not TOML" } else { rest };
             let complaint = Complaint::new(span.clone(), what, label.replace('\n', "; "));
-            match unquoted(line, text.get(span).unwrap_or_default(), what) {
+            let meant = unquoted(line, text.get(span).unwrap_or_default(), what);
+            match meant.or_else(|| with_semicolon(line)).or_else(|| with_colon(line)).or_else(|| bare_word(line)) {
                 Some(meant) => complaint.suggest(format!("write {meant}")),
                 None => complaint,
             }
@@ -116,6 +117,34 @@ fn unquoted(line: &str, spoilt: &str, what: &str) -> Option<String> {
         (false, Some(switch)) => Some(format!("{} = {switch}, in small letters", key.trim())),
         (false, None) => Some(format!("{} = {}", key.trim(), literal::text(value))),
     }
+}
+
+/// `a = 1;`: what other languages end a line with.
+fn with_semicolon(line: &str) -> Option<String> {
+    let written = line.split('#').next()?.trim();
+    let rest = written.strip_suffix(';')?.trim_end();
+    rest.contains('=').then(|| format!("{rest}, without the ; behind it"))
+}
+
+/// `key: value`, as YAML and others have it.
+fn with_colon(line: &str) -> Option<String> {
+    let (key, value) = line.split('#').next()?.split_once(':')?;
+    let (key, value) = (key.trim(), value.trim());
+    let is_word = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let is_plain = value.starts_with(['"', '\'', '[', '{', '-']) || value == "true" || value == "false";
+    let is_plain = is_plain || value.parse::<i64>().is_ok();
+    (is_word && !value.is_empty() && !value.starts_with("//"))
+        .then(|| format!("{key} = {}", if is_plain { value.to_owned() } else { literal::text(value) }))
+}
+
+/// `{ word }`: within braces, too, each key has a value.
+fn bare_word(line: &str) -> Option<String> {
+    let (_, within) = line.split_once('{')?;
+    let within = within.split('}').next()?;
+    let word =
+        within.split(',').map(str::trim).find(|part| !part.is_empty() && !part.contains(['=', '"', '\'', '[', ']']))?;
+    let is_word = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    is_word.then(|| format!("{word} = VALUE: within {{ }} each key has a value"))
 }
 
 /// `[origin.my app]`: a name without quotes has no blanks, and none of most other characters.
