@@ -427,7 +427,7 @@ fn a_file_is_named_and_what_is_missing_is_404() {
         "[origin.php]\nfastcgi = \"127.0.0.1:1\"\n[[route]]\norigin = \"app\"\n\
          [[route]]\nhost = \"php.test\"\norigin = \"php\"\nroot = {site:?}\n\
          [[route]]\nhost = \"files.test\"\nroot = {site:?}\nlisting = \"html\"\n\
-         [[route]]\nhost = \"files.test\"\npath = \"/shut.css\"\nclosed = true\n\
+         [[route]]\nhost = \"files.test\"\npath = \"/given.css\"\norigin = \"app\"\n\
          [[route]]\nhost = \"spa.test\"\nroot = {site:?}\nfallback = \"/a.css\"\n"
     );
     let larder = Explained::start_with("files", &routes);
@@ -441,7 +441,7 @@ fn a_file_is_named_and_what_is_missing_is_404() {
         ("files.test", "/gone.txt", "answered", "there is no file "),
         ("files.test", "/empty/", "file", "the listing of "),
         ("files.test", "/.hidden", "answered", "404"),
-        ("files.test", "//shut.css", "answered", "another spelling of"),
+        ("files.test", "//given.css", "answered", "another spelling of"),
         ("spa.test", "/any/page", "file", "a.css answers"),
     ] {
         let explained = larder.explain(path, &["-H", &format!("Host: {host}")]);
