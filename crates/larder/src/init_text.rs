@@ -55,6 +55,11 @@ fn answerers(answers: &InitFlags, out: &mut String) {
                     "# Nobody runs its scripts (--fastcgi), so nobody is shown them.\nclosed_paths = ['[.]php']\n",
                 );
             }
+            if answers.preset.as_deref() == Some("spa") {
+                out.push_str(
+                    "# The page that starts the application answers for what is no file: its pages have paths of their own.\nfallback = \"/index.html\"\n",
+                );
+            }
             match folder.join(NOT_FOUND).is_file() {
                 true => out.push_str(&format!(
                     "# Pages of this folder in place of what larder would say.\nerror_pages = {{ 404 = \"/{NOT_FOUND}\" }}\n"

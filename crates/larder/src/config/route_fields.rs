@@ -423,6 +423,10 @@ fn site(node: Node<'_>) -> Result<NamePattern, Complaint> {
             (!host.is_empty() && !host.contains(['/', ' ', '?', '#'])).then(|| NamePattern::new(site))
         },
     )
+    .map_err(|complaint| match text(node) {
+        Ok("*") => complaint.suggest("write cors = true for every site".to_owned()),
+        _ => complaint,
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use proxy::settings::{Listing, NamedTypes, RootSettings, ShownSources};
 
 use super::choices::LISTINGS;
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, parsed, path, switch};
+use super::section::{Node, Section, as_switch, choice, parsed, path, switch};
 
 /// Keys that mean nothing without a root.
 const OF_ROOTS: [&str; 10] = [
@@ -114,7 +114,11 @@ pub fn file_path(node: Node<'_>, what: &'static str) -> Result<String, Complaint
 }
 
 fn listing(node: Node<'_>) -> Result<Listing, Complaint> {
-    choice(node, &LISTINGS)
+    choice(node, &LISTINGS).map_err(|complaint| match as_switch(node) {
+        Some(true) => complaint.suggest("write listing = \"html\"".to_owned()),
+        Some(false) => complaint.suggest("write listing = \"off\"".to_owned()),
+        None => complaint,
+    })
 }
 
 fn types(section: &mut Section<'_>) -> BTreeMap<String, String> {

@@ -191,7 +191,7 @@ pub fn network(node: Node<'_>) -> Result<Network, Complaint> {
         DeValue::String(written) => match written.to_ascii_lowercase().as_str() {
             "localhost" => complaint.suggest("write \"127.0.0.0/8\" and \"::1\""),
             "all" | "any" | "*" | "everybody" => {
-                complaint.suggest("name the networks that are meant; all there are, are \"0.0.0.0/0\" and \"::/0\"")
+                complaint.suggest("name the networks that are meant. Behind `allow` nobody else is let in, without a `deny`: one that names all shuts everybody out")
             }
             _ => complaint,
         },

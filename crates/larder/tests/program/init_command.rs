@@ -39,6 +39,20 @@ fn is_served(folder: &Path, address: std::net::SocketAddr, expect: &str) {
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(expect), "{answer}");
 }
 
+/// Its pages have paths of their own, and no file lies there.
+#[test]
+fn an_application_of_the_browser_starts_at_every_path() {
+    let (folder, address) = (folder("spa"), free_address());
+    let written = larder(&folder, &["init", "--root", "www", "--preset", "spa", "--listen", &address.to_string()]);
+    assert!(written.status.success(), "{}", said(&written));
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--config", "larder.toml", "--admin", "off"]).current_dir(&folder).stderr(Stdio::null());
+    let _running = Running(command.spawn().expect("larder can be started"));
+    wait_until_it_listens(address);
+    let answer = get(address, "/some/deep/link").expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("a page of the folder"), "{answer}");
+}
+
 #[test]
 fn what_flags_ask_for_is_written_checked_and_served() {
     let folder = folder("flags");

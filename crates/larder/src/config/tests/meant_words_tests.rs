@@ -24,6 +24,9 @@ fn listen(line: &str) -> String {
 fn words_for_something_else_lead_to_it() {
     for (text, expect) in [
         (route("headers = { X-A = \"b\" }"), "response_headers = { set = { NAME"),
+        (route("allow = [\"10.0.0.0/8\"]\ndeny = [\"all\"]"), "nobody else is let in, without a `deny`"),
+        (route("cors = \"*\""), "write cors = true"),
+        ("[[route]]\nroot = \"/srv\"\nlisting = true\n".to_owned(), "write listing = \"html\""),
         (origin("headers = { X-A = \"b\" }"), "write request_headers = { set"),
         (route("pass = true"), "write cache = false in [[route]]"),
         (listen("redirect = \"https\""), "write mode = \"redirect\""),
