@@ -6,6 +6,7 @@ mod asked_why;
 mod bodies_in_slices;
 mod delivery;
 mod edges_taken;
+mod fields_of_answers;
 mod files_beneath_a_root;
 mod from_step_to_step;
 mod how_answers_arrive;

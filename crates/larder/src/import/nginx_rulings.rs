@@ -579,10 +579,7 @@ mod tests {
             ("/new?a=$1?", "/new?a=$1"),
             ("/w.php?p=$1", "/w.php?p=$1$and_args"),
         ] {
-            let block = Directive {
-                block: Some(vec![directive(&format!("rewrite ^/old/(.*)$ {target} break"))]),
-                ..directive("location /")
-            };
+            let block = conditional("location /", &format!("rewrite ^/old/(.*)$ {target} break"));
             let (maps, clear) = (Maps::default(), InTheClear::Always);
             let (has_groups, asks_origin, server_name, default_type) = (false, true, "a.test", "text/plain");
             let scope = RulingScope { has_groups, asks_origin, server_name, default_type, maps: &maps, clear };
