@@ -228,8 +228,8 @@ fn absent(answers: &InitFlags) -> Option<String> {
     if !root.is_dir() {
         return Some(format!("nothing is written: {} is no directory (--root)", root.display()));
     }
-    let preset =
-        answers.preset.as_deref().filter(|name| answers.fastcgi.is_none() && init_text::IN_PHP.contains(name))?;
+    let is_unrun = answers.fastcgi.is_none() && init_text::has_scripts(answers);
+    let preset = answers.preset.as_deref().filter(|_| is_unrun)?;
     Some(format!(
         "nothing is written: a site of --preset {preset} has scripts, passwords in some of them, and nobody runs them: --fastcgi \
          unix:/run/php/php-fpm.sock, or HOST:PORT, says where php-fpm listens"

@@ -26,12 +26,12 @@ pub fn text(answers: &InitFlags, token: &str) -> String {
     ));
     listeners(answers, &mut out);
     out.push_str(
-        "\n# What the process may take of the machine's memory.\n[memory]\nsize = \"256MiB\"\n\n\
+        "\n# What is stored may take so much memory, connections and buffers with it, beside some 32 MiB of larder itself.\n[memory]\nsize = \"256MiB\"\n\n\
          # What is stored outlives a restart.\n#[[disk]]\n#path = \"/var/cache/larder\"\n#size = \"10GiB\"\n\n\
          # A line for each request, on standard output or in a file (path = \"/var/log/larder/access.log\"). The number that the page of an error\n\
          # shows stands in it as id=…, with what failed; without a log it is found nowhere.\n[log]\npath = \"-\"\n",
     );
-    if answers.preset.as_deref().and_then(presets::named).is_some_and(presets::Preset::has_scripts) {
+    if has_scripts(answers) {
         out.push_str(
             "\n# A visitor who reloads a page is answered from the store like others, and nobody has the application work by saying no-cache.\n\
              [policy]\nhonour_client_cache_control = false\n",
@@ -139,7 +139,7 @@ fn listeners(answers: &InitFlags, out: &mut String) {
     if let ListenAddress::Tcp(at) = address {
         out.push_str(&redirect(at));
     }
-    if answers.preset.as_deref().is_some_and(|preset| IN_PHP.contains(&preset)) {
+    if has_scripts(answers) {
         out.push_str(&format!(
             "\n# The application says here, on this machine, which of its pages have changed (docs/sites.md): what comes on port 80 is led to https://.\n\
              [[listen]]\naddress = {}\n",
@@ -168,8 +168,11 @@ fn redirect(tls: SocketAddr) -> String {
     }
 }
 
-/// The presets of applications in PHP: somebody has to run their scripts, and they purge what they have changed.
-pub const IN_PHP: [&str; 3] = ["wordpress", "mediawiki", "drupal"];
+/// Is it an application in PHP? Somebody has to run its scripts, and it purges what it has changed.
+pub fn has_scripts(answers: &InitFlags) -> bool {
+    answers.preset.as_deref().and_then(presets::named).is_some_and(presets::Preset::has_scripts)
+}
+
 /// As dist/wordpress-larder-purge.php has it.
 const PURGE_ADDRESS: &str = "127.0.0.1:6081";
 const HTTP_PORT: u16 = 80;

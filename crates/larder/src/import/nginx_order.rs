@@ -290,11 +290,11 @@ impl Spot<'_> {
         let longer: String = self.longer.iter().map(|path| format!("(?!{})", escaped(path))).collect();
         match &self.matcher {
             Matcher::Path(path) => format!("^{longer}{}(.*)$", escaped(path)),
-            // The location's own regexes, around it, may have groups.
-            Matcher::Pattern(pattern) => {
-                let own = escaped(self.path.as_deref().unwrap_or_default());
-                format!("^(?={own}(.*)$){}", pattern.trim_start_matches('^'))
-            }
+            // Regexes around it may have groups, and this one is the first.
+            Matcher::Pattern(pattern) => match (escaped(self.path.as_deref().unwrap_or_default()), pattern) {
+                (own, pattern) if *pattern == format!("^{own}") => format!("{pattern}(.*)$"),
+                (own, pattern) => format!("^(?={own}(.*)$){}", pattern.trim_start_matches('^')),
+            },
         }
     }
 
