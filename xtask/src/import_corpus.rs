@@ -200,13 +200,13 @@ fn compare(
         };
         let row = format!("{}: nginx {}, larder {}", probe.said(), theirs.said(), ours.said());
         // docs/imports.md says that other spellings are closed, and that files are asked for by GET and HEAD.
-        // And that who asks for another protocol is refused where nobody hands it on, and sources are shown to nobody where programs run.
+        // And that who asks for another protocol is refused where nobody hands it on, and sources of PHP are shown to nobody.
         let is_documented = !probe.is_plainly_spelled()
             || theirs.leads_into_folder_that_takes_no(probe, ours)
             || ours.status == 400 && probe.may_become_dots()
             || probe.upgrade.is_some_and(|protocol| ours.status == 403 && !theirs.is_asked_for(protocol))
             || leads_other_names(probe, theirs, ours, &made.servers)
-            || theirs.shows_a_source() && ours.status == 403
+            || theirs.shows_a_source() && matches!(ours.status, 403 | 404)
             || says_query_once(probe, theirs, ours);
         let is_listed = listing.says(&lines) || listing.says_of_name(&whole[0], &probe.host);
         table.add(row, verdict, is_listed || is_nowhere || is_documented);

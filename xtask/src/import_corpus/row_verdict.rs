@@ -107,7 +107,8 @@ impl Answer {
 
     /// Is it the text of a script, which nobody ran?
     pub fn shows_a_source(&self) -> bool {
-        matches!(&self.shown, Some(Shown::File(file)) if file.ends_with(".php"))
+        let is_source = |file: &str| [".php", ".phtml", ".phar"].iter().any(|ending| file.contains(ending));
+        matches!(&self.shown, Some(Shown::File(file)) if is_source(&file.to_ascii_lowercase()))
     }
 
     pub fn is_file(&self) -> bool {
@@ -256,7 +257,12 @@ mod tests {
 
     #[test]
     fn a_script_that_nobody_ran_is_a_source() {
-        assert!(answer(200, "FILE a.php").shows_a_source() && !answer(200, "FILE a.html").shows_a_source());
+        assert!(
+            ["a.php", "a.PHP", "b.phtml", "a.php.bak"]
+                .iter()
+                .all(|name| answer(200, &format!("FILE {name}")).shows_a_source())
+        );
+        assert!(!answer(200, "FILE a.html").shows_a_source());
         assert!(!answer(200, "APP php runs a.php").shows_a_source());
     }
 
