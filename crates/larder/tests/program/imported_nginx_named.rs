@@ -92,4 +92,24 @@ mod tests {
             }
         }
     }
+
+    /// nginx hears no Cache-Control of a client's, and what it would have answered behind a script's name, or by a rule, is said to be closed.
+    #[test]
+    fn what_is_closed_or_unheard_is_said() {
+        let imported = |locations: &str| {
+            let server =
+                format!("proxy_cache_path HERE/c keys_zone=z:1m; server {{ listen A1; root HERE/site; {locations} }}");
+            let beside = nginx_beside::start("unheard", &server, &["site/a.txt", "site/index.php"]);
+            (beside.said.clone(), beside.toml.clone())
+        };
+        let (_, toml) = imported("location / { proxy_pass http://O-a; proxy_cache z; }");
+        assert!(toml.contains("honour_client_cache_control = false"), "{toml}");
+        let (_, toml) = imported("location / { proxy_pass http://O-a; }");
+        assert!(!toml.contains("honour_client_cache_control"), "{toml}");
+        let runs = "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; fastcgi_pass 127.0.0.1:1;";
+        let (said, _) = imported(&format!("location ~ \\.php(/|$) {{ {runs} }}"));
+        assert!(said.contains("closed behind the names of scripts (/index.php/x)"), "{said}");
+        let (said, _) = imported("location / { rewrite ^/old/ /gone.php last; }");
+        assert!(said.contains("closed in part: what a rule of it leads to"), "{said}");
+    }
 }
