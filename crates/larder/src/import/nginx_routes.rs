@@ -290,7 +290,8 @@ impl FoundServer<'_, '_> {
                 let origin = scripts.always((&pass, &script.path), &root, self.tree.origins, self.tree.findings)?;
                 vec![format!("origin = {}", quoted(&origin))]
             }
-            AnsweredBy::Asks(lines) if runner.answer.asks_others() => lines.clone(),
+            // An application runs its one script, whatever it is asked for; an origin over HTTP would hear the path that came.
+            AnsweredBy::Asks(lines) if runs_one_script(runner) => lines.clone(),
             _ => return None,
         };
         // nginx asks who may come in where the script is, and not where it was rewritten.
@@ -379,6 +380,12 @@ impl FoundServer<'_, '_> {
         }
         (!pages.is_empty()).then(|| format!("error_pages = {{ {} }}", pages.join(", ")))
     }
+}
+
+fn runs_one_script(found: &FoundLocation<'_>) -> bool {
+    let block = found.spot.blocks.last();
+    found.answer.asks_others()
+        && block.is_some_and(|block| block.children().iter().any(|child| child.name == "fastcgi_pass"))
 }
 
 /// Is the path written in a URL as it stands here, and as a variable of nobody's?

@@ -111,5 +111,8 @@ mod tests {
         assert!(said.contains("closed behind the names of scripts (/index.php/x)"), "{said}");
         let (said, _) = imported("location / { rewrite ^/old/ /gone.php last; }");
         assert!(said.contains("closed in part: what a rule of it leads to"), "{said}");
+        // An origin would hear the path that came.
+        let (said, _) = imported("location / { rewrite ^/old/ /gone.php last; proxy_pass http://O-a; }");
+        assert!(said.contains("closed in part: what a rule of it leads to"), "{said}");
     }
 }
