@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ pub struct AdminFlags {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     pub admin: Option<ListenAddress>,
 
-    /// Read the admin address and the token from this larder.toml [default without --admin: larder.toml here, else in /etc/larder]
+    /// Read the admin address and the token from this larder.toml [default without --admin: larder.toml here, if it is this user's or root's, else in /etc/larder]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -51,6 +52,14 @@ impl AdminFlags {
         let found = || {
             let found = usual_config(&USUAL_CONFIGS.map(Path::new))?;
             match File::open(&found) {
+                // It says where the token goes that it names.
+                Ok(file) if found.is_relative() && !is_of_user(&file) => {
+                    say!(
+                        "{} is not asked: it is another user's, or everybody may write it (--config names it)",
+                        found.display()
+                    );
+                    return None;
+                }
                 Ok(_) => say!("{} says whom to ask (--config or --admin names another)", found.display()),
                 Err(why) => {
                     say!("{} would say whom to ask, and cannot be read: {why}", found.display());
@@ -319,6 +328,12 @@ fn usual_config(places: &[&Path]) -> Option<PathBuf> {
     places.iter().find(|place| place.is_file()).map(|place| place.to_path_buf())
 }
 
+/// Did this user write it, or root, and nobody else can?
+fn is_of_user(file: &File) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    file.metadata().is_ok_and(|about| (about.uid() == 0 || about.uid() == user) && about.mode() & 0o002 == 0)
+}
+
 /// The address, and the token if there is one.
 fn whom(flags: &AdminFlags) -> Result<(ListenAddress, Option<String>), String> {
     let plan = match flags.config_file() {
@@ -370,6 +385,9 @@ pub fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -390,6 +408,11 @@ mod tests {
         assert_eq!(usual_config(&places), None);
         std::fs::write(&here, "").unwrap();
         assert_eq!(usual_config(&places), Some(here.clone()));
+        let is_taken = |mode| {
+            std::fs::set_permissions(&here, Permissions::from_mode(mode)).unwrap();
+            is_of_user(&File::open(&here).unwrap())
+        };
+        assert!(is_taken(0o600) && is_taken(0o664) && !is_taken(0o646), "what everybody may write is nobody's word");
         std::fs::remove_file(here).unwrap();
     }
 

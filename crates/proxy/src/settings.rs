@@ -39,7 +39,7 @@ pub use crate::route_rules::bandwidth::Bandwidth;
 pub use crate::route_rules::caching_rules::{CachingRules, Selector};
 pub use crate::route_rules::cookie_rules::CookieRules;
 pub use crate::route_rules::cross_origin::CrossOrigin;
-pub use crate::route_rules::field_edits::{FieldEdits, FieldLine};
+pub use crate::route_rules::field_edits::{FieldEdits, FieldLine, SUCCESSES};
 pub use crate::route_rules::field_template::{FieldTemplate, TemplatePiece, VARIABLES};
 pub use crate::route_rules::mirror_settings::MirrorSettings;
 pub use crate::route_rules::name_patterns::NamePattern;

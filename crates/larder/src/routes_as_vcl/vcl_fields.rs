@@ -1,6 +1,6 @@
 //! Fields that a route takes out of requests and answers or puts into them, as statements.
 
-use proxy::settings::{CrossOrigin, FieldLine, NamePattern, RoutePattern};
+use proxy::settings::{CrossOrigin, FieldLine, NamePattern, RoutePattern, SUCCESSES};
 
 use super::printed_route::Needs;
 use super::vcl_statements::Statements;
@@ -31,15 +31,16 @@ pub fn put(
         let mut said = Statements::default();
         put_line((of, &put), line, pattern, needs, &mut said);
         match line.is_kept_to_success() {
-            true if !said.is_empty() => out.when(ON_SUCCESS, said),
+            true if !said.is_empty() => out.when(&on_success(), said),
             _ => out.append(said),
         }
     }
 }
 
-/// What nobody calls an error.
-const ON_SUCCESS: &str = "resp.status == 200 || resp.status == 201 || resp.status == 204 || resp.status == 206 || resp.status == 301 \
-    || resp.status == 302 || resp.status == 303 || resp.status == 304 || resp.status == 307 || resp.status == 308";
+/// Is an answer no error?
+fn on_success() -> String {
+    SUCCESSES.map(|status| format!("resp.status == {status}")).join(" || ")
+}
 
 fn put_line(
     (of, put): (&str, &Put),

@@ -187,6 +187,16 @@ mod tests {
                 "[[route]]\norigin = \"app\"\nresponse_headers = { set = { X-Made = \"$request_uri\" }, add = { X-Added = \"1\" }, remove = [\"X-Powered-By\"], default = { Content-Type = \"a/b\" } }\n[[route]]\npath = \"/old\"\nredirect = \"/new\"\nresponse_headers = { set = { X-Made = \"r\" } }",
                 vec![get("GET /fresh?a"), get("GET /fresh?a"), get("GET /old")],
             ),
+            (
+                "[[route]]\norigin = \"app\"\nresponse_headers = { set = { X-Made = \"x$and_args\" }, add = { X-Added = \"1\" }, default = { X-Frame-Options = \"DENY\" }, on_success = [\"X-Made\", \"X-Added\", \"X-Frame-Options\"] }",
+                vec![
+                    get("GET /fresh?a=b"),
+                    get("GET /fresh"),
+                    get("GET /fresh?"),
+                    get("GET /absent?a"),
+                    get("GET /absent?a"),
+                ],
+            ),
             ("[[route]]\norigin = \"app\"\nsecurity_headers = true", vec![get("GET /fresh"), get("GET /absent")]),
             (
                 "[[route]]\norigin = \"app\"\ncors = { origins = [\"https://*.a.test\"], methods = [\"PUT\"], expose = [\"X-Made\"], credentials = true }",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use message::{Field, FieldName, FieldsView, Request, Scheme};
+use message::{Authority, Field, FieldName, FieldsView, Request, Scheme};
 use rules::credentials;
 use wire::{ReceivedRequest, Refusal};
 
@@ -93,12 +93,11 @@ fn mode_of(site: &Site, scheme: Scheme, port: Option<u16>) -> ListenMode {
 
 /// As the Host of a head has it.
 fn port_asked_for(head: &[u8]) -> Option<u16> {
-    let host =
-        head.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok()).find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("host").then(|| value.trim())
-        })?;
-    host.rsplit_once(':')?.1.parse().ok()
+    let host = head.split(|byte| *byte == b'\n').find_map(|line| {
+        let (name, value) = line.split_at_checked(line.iter().position(|byte| *byte == b':')?)?;
+        name.eq_ignore_ascii_case(b"host").then(|| value[1..].trim_ascii())
+    })?;
+    Authority::parse_as_given(host)?.port
 }
 
 fn note_route(site: &Site, route: Option<RouteAt>, explained: &mut Explanation) {

@@ -30,7 +30,7 @@ pub struct FieldLine {
 }
 
 /// Statuses of what somebody asked for and gets, or is led to: those on which nginx says its own fields.
-const SUCCESSES: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
+pub const SUCCESSES: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
 
 impl FieldLine {
     pub fn new(name: &str, value: FieldTemplate) -> FieldLine {

@@ -181,9 +181,35 @@ fn of_two_addresses_a_dead_one_fails_nobody_and_is_ejected() {
             assert_eq!(visit(&rig).await, format!("127.0.0.2:{port}"));
         }
         assert_eq!((rig.counters.origin_errors_connect.get(), rig.counters.origin_ejections.get()), (3, 1));
+        assert_eq!(rig.counters.origin_retries.get(), 3, "each went to the other address");
         let status = rig.origins.status(rig.now_ms.get()).swap_remove(0);
         assert_eq!(status.addresses[1].state, AddressState::Ejected { for_ms: 10_000 });
         drop(first);
+    });
+}
+
+/// Who asks what would be done is told whom an order keeps requests from.
+#[test]
+fn addresses_that_are_ordered_out_are_told_of() {
+    run(async {
+        let (_first, _second, port) = two_listeners().await;
+        let server = NameServer::start(&[[127, 0, 0, 2], [127, 0, 0, 3]], 60);
+        let rig = asking(&server, port);
+        visit(&rig).await;
+        let order = |address: &str, order: AddressOrder| {
+            let change = AddressChange { order: Some(order), weight: None };
+            rig.origins
+                .order("shop", Some(&format!("{address}:{port}")), change, rig.now_ms.get())
+                .expect("it is known");
+            rig.origins.get(0).what_is_down(rig.now_ms.get())
+        };
+        assert_eq!(rig.origins.get(0).what_is_down(rig.now_ms.get()), Vec::<String>::new());
+        let one = order("127.0.0.2", AddressOrder::Drain);
+        assert!(one.len() == 1 && one[0].contains(&format!("(127.0.0.2:{port}) is drained by an order")), "{one:?}");
+        let all = order("127.0.0.3", AddressOrder::Down);
+        assert!(all[1].contains("was taken out by an order") && all[2].starts_with("no address of "), "{all:?}");
+        let back = order("127.0.0.3", AddressOrder::Auto);
+        assert_eq!(back.len(), 1, "{back:?}");
     });
 }
 
