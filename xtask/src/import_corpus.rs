@@ -194,6 +194,9 @@ fn compare(
         let got = got.get(&Probe { method: "GET", ..probe.clone() }).map(|row| &answers[*row]);
         let is_taken_over = theirs.status == 405
             && got.is_some_and(|(theirs, got)| theirs.is_file() && got.shown.is_some() && got.shown == ours.shown);
+        // Of a HEAD nobody sees what is shown; the GET of the same has it.
+        let is_of_source =
+            theirs.shows_a_source() || probe.method == "HEAD" && got.is_some_and(|(theirs, _)| theirs.shows_a_source());
         let verdict = match row_verdict::verdict(theirs, ours) {
             Verdict::Open if is_asked_anyway || is_taken_over => Verdict::Otherwise,
             verdict => verdict,
@@ -206,7 +209,7 @@ fn compare(
             || ours.status == 400 && probe.may_become_dots()
             || probe.upgrade.is_some_and(|protocol| ours.status == 403 && !theirs.is_asked_for(protocol))
             || leads_other_names(probe, theirs, ours, &made.servers)
-            || theirs.shows_a_source() && matches!(ours.status, 403 | 404)
+            || is_of_source && matches!(ours.status, 403 | 404)
             || says_query_once(probe, theirs, ours);
         let is_listed = listing.says(&lines) || listing.says_of_name(&whole[0], &probe.host);
         table.add(row, verdict, is_listed || is_nowhere || is_documented);
