@@ -44,7 +44,7 @@ impl Object {
             head: self.response(),
             facts: self.facts(),
             keep_ms: self.by_program().map_or(0, |policy| policy.keep_ms),
-            received: self.received,
+            received: self.received(),
             last_hit_ms: self.last_hit_ms(),
             stored_url: self.url(),
             request,

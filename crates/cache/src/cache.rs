@@ -19,6 +19,7 @@ use crate::dictionaries::Dictionaries;
 use crate::directory::Directory;
 use crate::disk_level::{Disk, DiskLevel};
 use crate::entry::Entry;
+use crate::fleet_lease::FleetLease;
 use crate::flight::Notifier;
 use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
@@ -28,7 +29,7 @@ use crate::limits::{
     WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
 use crate::lookup_options::LookupOptions;
-use crate::moment::{Began, Now};
+use crate::moment::{Began, Now, Stamp};
 use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::purged_objects::PurgedObjects;
 use crate::removal_listener::{RemovalCause, RemovalListener};
@@ -80,6 +81,8 @@ pub struct Cache {
     /// The number of the last invalidation; taken and compared under a shard's lock.
     pub(crate) invalidation: AtomicU64,
     pub(crate) bans: Arc<BanList>,
+    /// Of a node of a fleet: has it heard of all that others purged?
+    pub(crate) fleet_lease: FleetLease,
     pub(crate) lurker: Mutex<Walk>,
     pub(crate) reaper: Mutex<Walk>,
     /// What purges of tags have marked.
@@ -145,6 +148,7 @@ impl Cache {
             counters: Counters::default(),
             invalidation: AtomicU64::new(number),
             bans: BanList::new(),
+            fleet_lease: FleetLease::default(),
             lurker: Mutex::default(),
             reaper: Mutex::default(),
             purged: PurgedObjects::default(),
@@ -181,6 +185,32 @@ impl Cache {
     /// turn out storable. To be taken before it connects.
     pub fn began(&self) -> Began {
         Began(self.invalidation.load(Relaxed))
+    }
+
+    /// What holds at a moment: whoever asks what is stored asks by this.
+    #[inline]
+    pub fn now(&self, at: Stamp) -> Now {
+        let confirmed_from =
+            self.fleet_lease.confirmed_from(at.mono_ms, || self.invalidation.fetch_add(1, Relaxed) + 1);
+        Now { confirmed_from, ..Now::from(at) }
+    }
+
+    /// Has all that is stored or under way confirmed by the origin before it is served: something may have been purged unheard. Returns the
+    /// number to say so again after a restart ([`Cache::condemned`]).
+    pub fn condemn(&self) -> u64 {
+        let number = self.invalidation.fetch_add(1, Relaxed) + 1;
+        self.fleet_lease.condemn(number);
+        number
+    }
+
+    /// The same, of the run before this one.
+    pub fn condemned(&self, number: u64) {
+        self.fleet_lease.condemn(number);
+    }
+
+    /// For who hears of what others purge.
+    pub fn fleet_lease(&self) -> &FleetLease {
+        &self.fleet_lease
     }
 
     /// How many invalidations there were: the number of the last one.
@@ -538,7 +568,7 @@ impl Cache {
     /// the response has no Vary: it would be selected before the newer one. Under the shard's lock.
     pub(crate) fn displace(&self, entry: &mut Entry, variants: &[Variant], by: &Object) -> RemovedObjects {
         let is_displaced = |old: &Arc<Object>| {
-            let is_fresh = old.freshness(by.received, &RequestDirectives::default()) == Freshness::Fresh;
+            let is_fresh = old.freshness(by.received(), &RequestDirectives::default()) == Freshness::Fresh;
             by.is_newer_than(old) && (by.spec.is_none() || !is_fresh)
         };
         let mut displaced = RemovedObjects::new();

@@ -25,7 +25,7 @@ impl RecoveredBan {
         let wall_ms = u64::from_le_bytes(*wall_ms);
         let mono_ms = now.mono_ms.saturating_sub(now.wall_ms.saturating_sub(wall_ms));
         let text = std::str::from_utf8(text).ok()?.to_owned();
-        Some(RecoveredBan { number, text, issued: Now { wall_ms, mono_ms } })
+        Some(RecoveredBan { number, text, issued: Now { wall_ms, mono_ms, confirmed_from: 0 } })
     }
 }
 
@@ -52,16 +52,19 @@ mod tests {
 
     #[test]
     fn a_ban_is_as_old_as_it_is() {
-        let issued = Now { wall_ms: 9_000, mono_ms: 500 };
+        let issued = Now { wall_ms: 9_000, mono_ms: 500, confirmed_from: 0 };
         let text = text_of(&Words("obj.age > 5m"), issued);
         let check = |now: Now, mono_ms: u64| {
-            let expect =
-                RecoveredBan { number: 7, text: "obj.age > 5m".to_owned(), issued: Now { wall_ms: 9_000, mono_ms } };
+            let expect = RecoveredBan {
+                number: 7,
+                text: "obj.age > 5m".to_owned(),
+                issued: Now { wall_ms: 9_000, mono_ms, confirmed_from: 0 },
+            };
             assert_eq!(RecoveredBan::read(7, &text, now), Some(expect));
         };
-        check(Now { wall_ms: 9_100, mono_ms: 300 }, 200);
-        check(Now { wall_ms: 8_000, mono_ms: 300 }, 300);
-        check(Now { wall_ms: 19_000, mono_ms: 300 }, 0);
+        check(Now { wall_ms: 9_100, mono_ms: 300, confirmed_from: 0 }, 200);
+        check(Now { wall_ms: 8_000, mono_ms: 300, confirmed_from: 0 }, 300);
+        check(Now { wall_ms: 19_000, mono_ms: 300, confirmed_from: 0 }, 0);
         assert_eq!(RecoveredBan::read(7, b"short", issued), None);
     }
 }

@@ -22,7 +22,7 @@ use crate::recall::Recalled;
 
 const MIB: usize = 1 << 20;
 const DISK_BYTES: u64 = 16 << 20;
-const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 1_000_000 };
+const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 1_000_000, confirmed_from: 0 };
 
 struct NoPost;
 

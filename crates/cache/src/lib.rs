@@ -8,7 +8,7 @@
 //! use std::sync::Arc;
 //!
 //! use bytes::Bytes;
-//! use cache::{Answer, Cache, CacheSettings, Notifier, Description, Flight, Now, StoreAs, LookupOptions};
+//! use cache::{Answer, Cache, CacheSettings, Notifier, Description, Flight, Stamp, StoreAs, LookupOptions};
 //! use message::{Authority, Fields, Method, Request, ResponseHead, Scheme, Status, TargetForm, Version};
 //! use rules::Facts;
 //!
@@ -32,7 +32,7 @@
 //!     query: None,
 //!     fields: asked.view(),
 //! };
-//! let now = Now { wall_ms: 1_767_268_800_000, mono_ms: 1_000_000 };
+//! let now = cache.now(Stamp { wall_ms: 1_767_268_800_000, mono_ms: 1_000_000 });
 //!
 //! // The first who asks has to fetch; whoever asks meanwhile follows.
 //! let Answer::Miss(ticket) = cache.ask(key, &request, &LookupOptions::default(), now) else { panic!("nothing is stored") };
@@ -104,6 +104,7 @@ mod esi_form;
 mod esi_page;
 mod explained_lookup;
 mod failure;
+mod fleet_lease;
 mod flight;
 mod flight_body;
 mod flight_state;
@@ -173,6 +174,7 @@ pub use encodings::{EncodingState, Encodings};
 pub use esi_page::{EsiPage, PagePiece};
 pub use explained_lookup::Explained;
 pub use failure::Failure;
+pub use fleet_lease::FleetLease;
 pub use flight::{Flight, Notifier};
 pub use flight_body::Pieces;
 pub use flight_state::{FlightState, edges_taken};
@@ -183,7 +185,7 @@ pub use key::Key;
 pub use lifespan::standby_ms;
 pub use lookup_options::LookupOptions;
 pub use lookup_plan::LookupPlan;
-pub use moment::{Began, Now};
+pub use moment::{Began, Now, Stamp};
 pub use object::Object;
 pub use parts::WholeHead;
 pub use purge_kind::Purge;

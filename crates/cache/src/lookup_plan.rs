@@ -178,7 +178,7 @@ impl Cache {
 /// it only as a fresh hit.
 fn may_join(flight: &Flight, question: &Question<'_>) -> bool {
     let is_fresh_for = |head: &FlightHead| head.is_fresh_for(question.options, question.now);
-    flight.with(|inner| inner.head.as_ref().is_none_or(is_fresh_for))
+    flight.began() >= question.now.confirmed_from && flight.with(|inner| inner.head.as_ref().is_none_or(is_fresh_for))
 }
 
 /// A part that holds what is wanted and needs no validation. A stale one is worth a fetch, not a refresh beside it.

@@ -26,7 +26,7 @@ use crate::key::{Key, Variant};
 use crate::lifespan;
 use crate::limits::{HITS_EXACT_MAX, OBJECT_INDEX_BYTES};
 use crate::liveness::{COOL, DEAD, HOT, Liveness, SOFTENED, WATCHED, WITHDRAWN};
-use crate::moment::{Began, Now};
+use crate::moment::{Began, Now, Stamp};
 use crate::out_of_line_body::OutOfLineBody;
 use crate::shortened_life::ShortenedLife;
 use crate::slice_layout::Sliced;
@@ -42,7 +42,7 @@ use crate::tag_index::TagSet;
 pub struct Object {
     pub(crate) variant: Variant,
     pub(crate) spec: Option<Arc<Spec>>,
-    pub(crate) received: Now,
+    pub(crate) received: Stamp,
     liveness: Liveness,
     hits: AtomicU16,
     /// The second of its last hit, from 1; 0 before the first.
@@ -152,7 +152,7 @@ impl ObjectParts {
             head,
             out_of_line: object.out_of_line().cloned(),
             facts: object.facts(),
-            received: object.received,
+            received: object.received(),
             order: u64::from(object.order),
             part: object.partial(),
             sliced: object.sliced(),
@@ -198,7 +198,7 @@ impl Object {
         Arc::new(Object {
             variant,
             spec,
-            received,
+            received: received.stamp(),
             liveness,
             hits,
             seat,
@@ -396,7 +396,7 @@ impl Object {
 
     /// When its head came, or was confirmed.
     pub fn received(&self) -> Now {
-        self.received
+        self.received.into()
     }
 
     pub fn etag(&self) -> Option<&[u8]> {

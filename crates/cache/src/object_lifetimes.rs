@@ -23,6 +23,9 @@ impl Object {
     /// May it be used as it is? (RFC 9111 §4.2)
     #[inline]
     pub fn freshness(&self, now: Now, directives: &RequestDirectives) -> Freshness {
+        if self.must_be_confirmed(now) {
+            return Freshness::Validate;
+        }
         rules::freshness::judge(&self.facts(), self.resident_ms(now), directives)
     }
 
@@ -44,7 +47,17 @@ impl Object {
     /// Where it stands by these lookup options, if a program decides.
     pub(crate) fn stage(&self, options: &LookupOptions, now: Now) -> Option<Stage> {
         let policy = self.by_program()?;
-        Some(stage(&self.facts(), policy.keep_ms, self.resident_ms(now), options))
+        let stage = stage(&self.facts(), policy.keep_ms, self.resident_ms(now), options);
+        Some(match stage {
+            Stage::Fresh | Stage::Grace if self.must_be_confirmed(now) => Stage::Keep,
+            stage => stage,
+        })
+    }
+
+    /// Others may have purged it unheard.
+    #[inline]
+    fn must_be_confirmed(&self, now: Now) -> bool {
+        self.began() < now.confirmed_from
     }
 
     /// Has nobody a use for it any more, as its policy said?

@@ -149,7 +149,8 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     };
     let since_ms = resident_ms.min(now.mono_ms);
     facts.initial_age_ms = facts.initial_age_ms.saturating_add(resident_ms - since_ms);
-    let received = Now { mono_ms: now.mono_ms - since_ms, wall_ms: now.wall_ms.saturating_sub(since_ms) };
+    let received =
+        Now { mono_ms: now.mono_ms - since_ms, wall_ms: now.wall_ms.saturating_sub(since_ms), confirmed_from: 0 };
     let keep_ms = Some(from.number()?).filter(|&ms| ms != NONE_U64);
     let status = Status(u16::from_le_bytes(from.bytes()?));
     let version = match from.bytes::<1>()?[0] {
@@ -241,7 +242,7 @@ mod tests {
     use crate::spec::Spec;
     use crate::tag_index::{TagIndex, TagSet, Tags};
 
-    const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 50_000 };
+    const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 50_000, confirmed_from: 0 };
     const BOOT: Boot = Boot(7);
     const URL: &[u8] = b"http://a.test/x?y";
 
@@ -361,7 +362,7 @@ mod tests {
     fn what_lay_on_a_disk_has_aged() {
         let written = write(&object(parts()), BOOT).unwrap();
         let check = |boot: u64, mono_ms: u64, wall_ms: u64, (age_ms, received_ms): (u64, u64)| {
-            let now = Now { mono_ms, wall_ms };
+            let now = Now { mono_ms, wall_ms, confirmed_from: 0 };
             let form = read(&written, Boot(boot), now).unwrap();
             let found = (form.facts.age_ms(mono_ms - form.received.mono_ms), form.received.mono_ms);
             assert_eq!(found, (age_ms, received_ms), "{boot} {now:?}");

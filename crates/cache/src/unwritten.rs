@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     const MIB: usize = 1 << 20;
-    const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 1_000_000 };
+    const NOW: Now = Now { wall_ms: 1_700_000_000_000, mono_ms: 1_000_000, confirmed_from: 0 };
 
     struct NoPost;
 

@@ -16,6 +16,8 @@ mod dashboard_files;
 mod event_stream;
 pub mod exchange_figures;
 mod explain_request;
+pub mod fleet_node;
+mod fleet_request;
 pub mod history;
 mod invalidation_requests;
 mod looking;
@@ -45,8 +47,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use message::Status;
 use parking_lot::Mutex;
@@ -67,6 +69,7 @@ use crate::say::say;
 use admin_request::{Answer, Read, answer};
 use admin_rights::Door;
 use history::{AnnotationKind, History};
+pub use invalidation_requests::FleetDoor;
 use observation::{Circumstances, Observation};
 pub use refresher::Refresher;
 
@@ -89,6 +92,8 @@ pub struct Admin {
     pub rights: Mutex<Rights>,
     /// How the certificates stand that are ordered.
     pub acme: Arc<AcmeBoard>,
+    /// The way to the other nodes, where there are any.
+    pub fleet: OnceLock<FleetDoor>,
     /// What is being fetched again.
     pub refresher: Arc<Refresher>,
     /// What the dashboard draws.
@@ -265,7 +270,8 @@ where
         }
         Answer::Invalidation { request, body } => {
             let asked = request.clone();
-            let reply = request.act(&admin.proxy, &admin.refresher, sent).await;
+            let fleet = admin.fleet.get();
+            let reply = request.act(&admin.proxy, fleet, &admin.refresher, sent).await;
             if let Some((kind, text)) = asked.annotation(&reply) {
                 admin.history.annotate(kind, &text);
             }
@@ -276,6 +282,9 @@ where
             let config = Arc::clone(&admin.config);
             let act = tokio::task::spawn_blocking(move || config_request::act(&config));
             act.await.map_err(io::Error::other)?.into_answer(head_only)
+        }
+        Answer::Fleet { head_only } => {
+            fleet_request::act(admin.fleet.get().map(|door| &door.fleet)).into_answer(head_only)
         }
         Answer::Reload => reload_request::act(&admin.reloads).await.into_answer(false),
         Answer::Explain { request, head_only } => {

@@ -38,6 +38,16 @@ Examples:
   larder demo              serves until Ctrl-C and shows live numbers
   larder demo --once       ends after the measurement";
 
+pub const FLEET_STATUS_EXAMPLES: &str = "\
+Examples:
+  larder fleet status --config larder.toml
+  larder fleet status --admin 127.0.0.1:9180 --json
+
+ORDER is the last purge of the log that a node has carried out, LAG how many it is behind. A node that has been silent for longer than its
+lease serves nothing that was purged meanwhile: it asks the origin. docs/fleet.md says what follows from what.
+
+Exit codes: 0 told; 1 this larder belongs to no fleet, or nobody answers; 2 wrong flags.";
+
 pub const NOTE_EXAMPLES: &str = "\
 Examples:
   larder note shop 4.2 is out --config larder.toml

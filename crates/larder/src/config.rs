@@ -16,6 +16,7 @@ mod esi_section;
 mod fastcgi_section;
 mod file_table;
 mod flag_words;
+mod fleet_section;
 mod foreign_words;
 mod forward_section;
 mod guard_gaps;
@@ -258,6 +259,9 @@ fn read_top(mut top: Section<'_>) -> Plan {
     }
     if let Some(section) = top.section("traces") {
         traces_section::read(section, &mut plan);
+    }
+    if let Some(section) = top.section("fleet") {
+        fleet_section::read(section, &mut plan);
     }
     read_admin(&mut top, &mut plan);
     if let Some(section) = top.section("resolver") {

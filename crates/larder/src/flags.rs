@@ -18,6 +18,7 @@ use crate::completions::{COMPLETIONS_EXAMPLES, CompletionsFlags};
 use crate::config::presets;
 use crate::config::{self, ConfigError, SERVER_NAME_FORM, is_server_name};
 use crate::explain_command::ExplainUrlFlags;
+use crate::fleet_command::FleetCommand;
 use crate::import::ImportFlags;
 use crate::init_flags::InitFlags;
 use crate::limits;
@@ -64,6 +65,11 @@ pub enum Command {
     /// Write a line into the history of the running larder, such as the deploy of an application: the dashboard draws it
     #[command(after_help = NOTE_EXAMPLES)]
     Note(NoteFlags),
+    /// Look at the fleet that the running larder belongs to
+    Fleet {
+        #[command(subcommand)]
+        command: FleetCommand,
+    },
     /// Ask the running larder what it would do with a request: which route and key, what is stored, and why it is no hit
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainUrlFlags),

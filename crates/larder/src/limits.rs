@@ -23,6 +23,12 @@ pub const ORIGIN_RETRIES_MAX: u32 = 10;
 /// With `disk_sendfile`: smaller bodies come back into memory, where a hit is cheaper than looking where they lie.
 pub const DISK_SENDFILE_MIN: u64 = 128 << 10;
 
+/// The leases that a node of a fleet can keep: shorter ones a slow answer of the log ends, longer ones are none.
+pub const FLEET_LEASE_MIN: Duration = Duration::from_millis(500);
+pub const FLEET_LEASE_MAX: Duration = Duration::from_secs(3_600);
+/// How long an ending node tries to tell the others.
+pub const FLEET_GOOD_BYE: Duration = Duration::from_secs(2);
+
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// Names of origins that are asked for before anybody wants them, each in a thread.

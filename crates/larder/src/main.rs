@@ -25,6 +25,8 @@ mod explain_text;
 mod fit_connections;
 mod flag_settings;
 mod flags;
+mod fleet_command;
+mod fleet_plan;
 mod held_config;
 mod hsts;
 mod import;
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Note(flags) => note_command::note(&flags),
+        flags::Command::Fleet { command } => fleet_command::fleet(&command),
         flags::Command::Reload(flags) => reload_command::reload(&flags),
         flags::Command::Config { command } => config_command::config(&command),
         flags::Command::Explain(flags) => explain_command::explain(&flags),

@@ -16,6 +16,7 @@ use proxy::settings::{
 use crate::acme_plan::{AcmePlan, AcmeSettings};
 use crate::addresses::{AdminAddress, show_listen};
 use crate::authority_files;
+use crate::fleet_plan::LogPlan;
 use crate::limits;
 use crate::quantities::show_size;
 use crate::tls_files::TlsFiles;
@@ -48,6 +49,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// The files of listeners that speak TLS.
     pub tls_files: Vec<(ListenAddress, TlsFiles)>,
+    /// The log of purges that this node shares with others.
+    pub fleet_log: Option<LogPlan>,
     /// Where spans of traces go.
     pub trace_collector: Option<TraceCollector>,
     /// The certificates that are ordered from an authority.
@@ -154,6 +157,7 @@ impl Default for Plan {
             asks_for_connections: false,
             warnings: Vec::new(),
             tls_files: Vec::new(),
+            fleet_log: None,
             trace_collector: None,
             acme: None,
             of_programs: Vec::new(),

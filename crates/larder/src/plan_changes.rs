@@ -8,6 +8,7 @@ use proxy::settings::{RouteSettings, RouteTarget};
 
 use crate::addresses::show_listen;
 use crate::config::shown_route;
+use crate::fleet_plan::LogPlan;
 use crate::plan::Plan;
 use crate::trace_collector::TraceCollector;
 
@@ -101,6 +102,7 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
         said("[forward]", &settings.forward),
         said("[log]", &(&plan.log, &settings.log_format)),
         said("[traces]", &(&settings.traces, plan.trace_collector.as_ref().map(all_of_collector))),
+        said("[fleet]", &plan.fleet_log.as_ref().map(LogPlan::said)),
         said("[acme]", &plan.acme),
         said("[admin]", &(&plan.admin.token, &plan.admin.explain_header, &settings.details_to, settings.debug)),
         said("[resolver]", &settings.resolver),

@@ -5,9 +5,10 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cache::Disk;
+use fleet::{Fleet, FleetSettings};
 use parking_lot::Mutex;
 use proxy::settings::{ListenAddress, RouteSettings, RouteTarget};
 use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
@@ -17,12 +18,15 @@ use tokio::sync::oneshot;
 
 use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
+use crate::admin::fleet_node::FleetNode;
 use crate::admin::history::{AnnotationKind, HistorySampler};
-use crate::admin::{Admin, AdminSocket, Rights, SocketPath};
+use crate::admin::{Admin, AdminSocket, FleetDoor, Rights, SocketPath};
 use crate::core_dumps;
 use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
 use crate::fit_connections;
+use crate::fleet_plan::LogPlan;
+use crate::kernel_random;
 use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::machine_check;
@@ -71,6 +75,22 @@ fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
     Disk::open(&plan.disks, plan.disk_admission, plan.disk_leases_from, |told| say!("{told}")).map(Some)
 }
 
+/// Begins to hear what others purge, and to tell them.
+fn join_fleet(plan: &Plan, proxy: &Proxy) -> Result<Option<FleetDoor>, String> {
+    let Some(log) = &plan.fleet_log else { return Ok(None) };
+    let settings = FleetSettings {
+        name: log.name.clone().unwrap_or_else(|| proxy::server_hostname().to_owned()),
+        run: kernel_random::text::<8>(),
+        log: log.place.clone(),
+        lease: log.lease,
+        position_file: plan.fleet_position_file(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let fleet = Fleet::start(settings, FleetNode::of(proxy))
+        .map_err(|why| format!("cannot start the thread of [fleet] log: {why}"))?;
+    Ok(Some(FleetDoor { fleet, acknowledge: log.acknowledge }))
+}
+
 impl Running {
     /// Binds everything and starts the threads. What is wrong is a sentence for the operator. `may_log_later` keeps a
     /// log writer ready although nothing is logged now: a reload may switch it on.
@@ -100,15 +120,18 @@ impl Running {
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
             program: vcl,
             disk: open_disks(&plan)?,
+            fleet_lease: plan.fleet_log.as_ref().map(|log| log.lease),
             memory: Some(Arc::new(Process)),
         };
         let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
+        let fleet = join_fleet(&plan, &proxy)?;
         let admin = Arc::new(Admin {
             proxy: proxy.clone(),
             log: log.clone(),
             started,
             rights: Mutex::new(rights(&plan)),
             acme: Arc::default(),
+            fleet: fleet.map_or_else(OnceLock::new, OnceLock::from),
             refresher: Arc::default(),
             history: Arc::default(),
             reloads: Arc::default(),
@@ -222,6 +245,10 @@ impl Running {
         if plan.admin.history != self.plan.admin.history {
             told.push("[admin] history changes with a restart; the old one stays".to_owned());
         }
+        let said = |plan: &Plan| plan.fleet_log.as_ref().map(LogPlan::said).map(|said| format!("{said:?}"));
+        if said(&plan) != said(&self.plan) {
+            told.push("[fleet] changes with a restart; the old one stays".to_owned());
+        }
         if plan.admin.address != self.plan.admin.address {
             told.push("[admin] address changes with a restart; the old one stays".to_owned());
         }
@@ -233,6 +260,7 @@ impl Running {
         plan.admin.address = self.plan.admin.address.clone();
         plan.admin.history = self.plan.admin.history.clone();
         plan.disks.clone_from(&self.plan.disks);
+        plan.fleet_log.clone_from(&self.plan.fleet_log);
         plan.disk_admission = self.plan.disk_admission;
         plan.disk_leases_from = self.plan.disk_leases_from;
         self.watched_tls = watched(&plan);
@@ -330,6 +358,7 @@ impl Running {
     /// After the workers: the last lines of the log.
     pub fn finish(&self) {
         edge_report::leave(&self.proxy, self.admin.started);
+        self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
         self.history.iter().for_each(HistorySampler::finish);
         if let Some(traces) = &self.traces {
             traces.finish(limits::COLLECTOR_FLUSH_TIMEOUT);

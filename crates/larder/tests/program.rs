@@ -182,6 +182,8 @@ mod process_faults;
 mod prometheus_tools;
 #[path = "program/purged_by_order.rs"]
 mod purged_by_order;
+#[path = "program/purged_in_a_fleet.rs"]
+mod purged_in_a_fleet;
 #[path = "program/purged_under_program.rs"]
 mod purged_under_program;
 #[path = "program/purged_while_asked.rs"]

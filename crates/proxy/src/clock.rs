@@ -1,11 +1,11 @@
-//! The one place that reads clocks. Everybody else gets a `Now`.
+//! The one place that reads clocks. Everybody else gets a `Stamp`, or a `Now` that the cache makes of it.
 //!
 //! `mono_ms` is CLOCK_BOOTTIME: freshness counts on it, so a jump of the wall clock expires nothing. Tests
 //! advance both through [`advance`], so that no behaviour file needs to sleep.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cache::Now;
+use cache::Stamp;
 use rustix::time::{ClockId, clock_gettime};
 
 static ADVANCED_MS: AtomicU64 = AtomicU64::new(0);
@@ -93,9 +93,9 @@ impl Clock {
 
     /// The time of day and the time that freshness counts in.
     #[inline]
-    pub fn at(&self, moment: Moment) -> Now {
+    pub fn at(&self, moment: Moment) -> Stamp {
         let mono_ms = (moment.millis() & self.running) + self.stood_ms + ADVANCED_MS.load(Ordering::Relaxed);
-        Now { wall_ms: mono_ms + self.wall_ahead_ms, mono_ms }
+        Stamp { wall_ms: mono_ms + self.wall_ahead_ms, mono_ms }
     }
 }
 

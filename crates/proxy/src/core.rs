@@ -198,6 +198,13 @@ pub(crate) struct Core {
     pub(crate) listeners: watch::Sender<()>,
 }
 
+impl Shared {
+    /// What holds now, for who is on no core.
+    pub(crate) fn now(&self) -> cache::Now {
+        self.cache.now(Clock::read().at(Moment::now()))
+    }
+}
+
 impl Core {
     pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Core {
         let site = shared.site.load_full();
@@ -317,7 +324,13 @@ impl Core {
 
     #[inline]
     pub(crate) fn now(&self) -> cache::Now {
-        self.clock.get().at(Moment::now())
+        self.now_at(Moment::now())
+    }
+
+    /// What holds for a request that was read at a moment.
+    #[inline]
+    pub(crate) fn now_at(&self, moment: Moment) -> cache::Now {
+        self.shared.cache.now(self.clock.get().at(moment))
     }
 
     /// Room for what the words of its route make of a request.

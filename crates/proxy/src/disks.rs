@@ -44,7 +44,7 @@ pub(crate) async fn settled(shared: &Shared) -> bool {
 
 /// `None` if one of them cannot be read.
 fn bans_of(disk: &Disk) -> Option<Vec<(u64, ProgramBan)>> {
-    let bans = disk.bans(Clock::read().at(Moment::now()))?;
+    let bans = disk.bans(Clock::read().at(Moment::now()).into())?;
     let parsed = |text: &str| ProgramBan::parse(text.as_bytes()).ok();
     bans.iter().map(|ban| Some((ban.number, parsed(&ban.text)?.issued_at(ban.issued)))).collect()
 }

@@ -116,6 +116,7 @@ impl DryRunner {
             world: Arc::clone(&world) as Arc<dyn World>,
             program: None,
             disk: None,
+            fleet_lease: None,
             memory: None,
         };
         let instance: Arc<str> = "dry-run".into();

@@ -41,6 +41,12 @@ pub struct HitRatios {
     pub disk_percent: Option<f64>,
 }
 
+/// Since the start: requests that origins or the store were asked for, and those answered from the store.
+pub(crate) fn requests_and_hits<'a>(counters: impl Iterator<Item = &'a CoreCounters>) -> (u64, u64) {
+    let Sample { requests, hits, .. } = Sample::of(counters, 0);
+    (requests, hits)
+}
+
 impl Sample {
     fn of<'a>(counters: impl Iterator<Item = &'a CoreCounters>, at_ms: u64) -> Sample {
         counters.fold(Sample { at_ms, ..Sample::default() }, |mut sum, core| {

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cache::Key;
+use cache::{Key, Now};
 use message::Status;
 
 use crate::core::Core;
@@ -30,7 +30,8 @@ pub(crate) fn run<C: InstantClient>(
 ) -> InstantOutcome<BegunStep> {
     let request = &parsed.received.request;
     let go_on = |file| InstantOutcome::Step((State::Receive, Step::Files { root, file, is_lookup }, Outcome::NONE));
-    let now = core.clock().at(parsed.moment);
+    // What lies in files needs nobody's word.
+    let now = Now::from(core.clock().at(parsed.moment));
     let file = match site.files.table.get(root, request.path, now.mono_ms) {
         KnownFile::Current(file) if !parsed.is_conditional() => file,
         known => return go_on(known),

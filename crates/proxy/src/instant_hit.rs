@@ -38,7 +38,7 @@ pub(crate) fn run(
 ) -> InstantOutcome<BegunStep> {
     let request = &parsed.received.request;
     let directives = policy::directives(&site.settings.policy, request, parsed.seen);
-    let now = core.clock().at(parsed.moment);
+    let now = core.now_at(parsed.moment);
     let accepted = match site.compress(routed.backend) {
         Some(compress) if parsed.seen.has(FieldName::AcceptEncoding) => {
             if dictionary_offer::is_made(compress, parsed.seen) {
@@ -122,7 +122,7 @@ pub(crate) fn of_fresh(
 ) -> Option<InstantOutcome<BegunStep>> {
     let request = &parsed.received.request;
     let directives = policy::directives(&site.settings.policy, request, parsed.seen);
-    let now = core.clock().at(parsed.moment);
+    let now = core.now_at(parsed.moment);
     let accepted = match site.compress(routed.backend) {
         Some(compress) if parsed.seen.has(FieldName::AcceptEncoding) => {
             if dictionary_offer::is_made(compress, parsed.seen) {
@@ -173,7 +173,7 @@ pub(crate) fn of_stored(
         return None;
     }
     let directives = policy::directives(&site.settings.policy, request, parsed.seen);
-    let now = core.clock().at(parsed.moment);
+    let now = core.now_at(parsed.moment);
     let object = core.shared.cache.find(key, request)?;
     let is_at_hand = object.freshness(now, &directives) == Freshness::Fresh && object.body().on_disk().is_none();
     if !is_at_hand || !is_sent_whole(parsed, &object) {

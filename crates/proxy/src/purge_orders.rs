@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use cache::{BanTest, Key, Now, Object, Purge};
 
-use crate::clock::{Clock, Moment};
+use crate::core::Shared;
 use crate::purge_orders::purge_selector::{Meant, MeantPlace, MeantUrl};
 pub use crate::purge_orders::purge_selector::{OrderedUrl, PurgeSelector};
 use crate::purge_orders::stored_sample::{Gathered, tag_count};
@@ -24,6 +24,8 @@ use crate::vcl_story::bans::ProgramBan;
 
 /// What is taken out of what was purged before others may go first.
 const PURGED_STEP: usize = 64;
+
+const NO_SOFT_GROUP: &str = "a group is invalidated for good: there is no soft way (RFC 9875)";
 
 /// URLs that are found for who asks what is stored.
 const STORED_URLS_MAX: usize = 100;
@@ -91,6 +93,15 @@ impl PurgeOrder {
         }
     }
 
+    /// Is it clear what is meant?
+    pub(crate) fn is_understood(&self, shared: &Arc<Shared>, now: Now) -> Result<(), String> {
+        let meant = self.selector.meant(shared, now)?;
+        match self.soft.is_some() && matches!(meant, Meant::Grouped(_)) {
+            true => Err(NO_SOFT_GROUP.to_owned()),
+            false => Ok(()),
+        }
+    }
+
     fn purge(&self) -> Purge {
         match self.soft {
             None => Purge::Hard,
@@ -152,10 +163,10 @@ impl Proxy {
     }
 
     fn purge_uncounted(&self, order: &PurgeOrder) -> Result<PurgeOutcome, String> {
-        let now = Clock::read().at(Moment::now());
+        let now = self.shared.now();
         let meant = order.selector.meant(&self.shared, now)?;
         if order.soft.is_some() && matches!(meant, Meant::Grouped(_)) {
-            return Err("a group is invalidated for good: there is no soft way (RFC 9875)".to_owned());
+            return Err(NO_SOFT_GROUP.to_owned());
         }
         if order.is_dry {
             return Ok(self.counted(&meant, order, now));
@@ -281,7 +292,7 @@ impl Proxy {
         samples_max: usize,
         urls_max: usize,
     ) -> Result<ToRefresh, String> {
-        let now = Clock::read().at(Moment::now());
+        let now = self.shared.now();
         let meant = selector.meant(&self.shared, now)?;
         if needs_request(&meant) {
             return Err(

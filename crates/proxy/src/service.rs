@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use cache::{Cache, CacheSettings, CacheStats, Disk, DiskStats, EvictionKind};
@@ -27,6 +28,7 @@ use crate::events::{EventQuery, EventReader, TooManyReaders};
 use crate::explain::{self, ExplainQuestion, Explanation};
 use crate::fetch::fetch_states::FETCH_EDGES;
 use crate::forward::password_file::PasswordFile;
+use crate::heard_purges::lease_ms;
 use crate::hit_history::{HitHistory, HitRatios};
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
@@ -108,6 +110,8 @@ pub struct Start {
     pub program: Option<VclProgram>,
     /// What the store has beneath its memory.
     pub disk: Option<Disk>,
+    /// Others purge what is stored here, too: so long it may be served unasked once their log was heard ([`Proxy::extend_fleet_lease`]).
+    pub fleet_lease: Option<Duration>,
     /// Who knows what the process occupies. Without, only what is accounted is bounded.
     pub memory: Option<Arc<dyn ProcessMemory>>,
 }
@@ -377,7 +381,7 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a dry run.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, records, world, program, disk, memory: _ } = start;
+    let Start { settings, workers, log, records, world, program, disk, fleet_lease, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
     let notifier = Arc::new(Post(Arc::clone(&mailboxes)));
@@ -387,6 +391,9 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         None => Cache::new(of_cache, notifier),
         Some(disk) => disks::above(disk, of_cache, notifier),
     };
+    if let Some(lease) = fleet_lease {
+        cache.fleet_lease().begin(lease_ms(lease));
+    }
     if let Some(records) = &records {
         cache.set_removal_listener(Arc::new(ExpiryRecords(Arc::clone(records))));
     }

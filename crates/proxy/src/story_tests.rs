@@ -176,6 +176,7 @@ impl Story {
             world: Arc::new(NoWorld),
             program: None,
             disk: None,
+            fleet_lease: None,
             memory: None,
         };
         let instance: Arc<str> = "test".into();

@@ -107,7 +107,7 @@ impl Proxy {
 
     /// Bans what is stored, or under way, and meets the conditions. The error is about the expression.
     pub fn ban(&self, expression: &[u8]) -> Result<(), VclError> {
-        let now = Clock::read().at(Moment::now());
+        let now = self.shared.now();
         bans::ban(&self.shared, expression, now).map_err(VclError::Refused)
     }
 

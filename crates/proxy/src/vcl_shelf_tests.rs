@@ -31,6 +31,7 @@ fn with_proxy(boot: Option<&str>, test: impl FnOnce(&Proxy)) {
         world: Arc::new(NoWorld),
         program: vcl,
         disk: None,
+        fleet_lease: None,
         memory: None,
     };
     let proxy = Proxy::start(start).unwrap_or_else(|e| panic!("{e}"));

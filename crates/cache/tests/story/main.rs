@@ -14,6 +14,7 @@ mod grouped;
 mod hot_objects;
 mod in_other_codings;
 mod invalidating;
+mod leased;
 mod living_by_program;
 mod marked;
 mod object_head;

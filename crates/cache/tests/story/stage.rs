@@ -124,7 +124,7 @@ impl Stage {
 }
 
 pub fn at(mono_ms: u64) -> Now {
-    Now { wall_ms: 1_700_000_000_000 + mono_ms, mono_ms }
+    Now { wall_ms: 1_700_000_000_000 + mono_ms, mono_ms, confirmed_from: 0 }
 }
 
 pub fn on_core(core: usize) -> LookupOptions {

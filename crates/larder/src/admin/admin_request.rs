@@ -15,7 +15,9 @@ use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
-use super::{Rights, config_request, is_loopback, metrics_text, note_request, reload_request, status_json};
+use super::{
+    Rights, config_request, fleet_request, is_loopback, metrics_text, note_request, reload_request, status_json,
+};
 
 /// How far reading came.
 pub enum Read {
@@ -60,6 +62,10 @@ pub enum Answer {
     },
     /// The config that holds.
     Config {
+        head_only: bool,
+    },
+    /// How the fleet stands.
+    Fleet {
         head_only: bool,
     },
     /// The config is to be read again.
@@ -166,6 +172,11 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match fleet_request::is_asked_by(request) {
+        Ok(()) => return Answer::Fleet { head_only },
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     match reload_request::is_asked_by(request) {
         Ok(()) if !may_change(&request.fields, door, rights) => return needs_rights(),
         Ok(()) => return Answer::Reload,
@@ -196,7 +207,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /purge, /refresh, /reload, /notes, /warm and /tags",
+                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /fleet, /purge, /refresh, /reload, /notes, /warm and /tags",
             );
         }
     };
@@ -324,6 +335,7 @@ impl Answer {
             | Answer::Explain { .. }
             | Answer::History { .. }
             | Answer::Config { .. }
+            | Answer::Fleet { .. }
             | Answer::Reload
             | Answer::Note(_)
             | Answer::Events(_) => {

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use fleet::{Acknowledge, Fleet};
 use message::{FieldName, Method, Request};
 use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, PurgeSelector, StoredSample, TagCount};
 use serde_json::{Value, json};
 
 use super::history::AnnotationKind;
 use super::looking::{looking, looking_and_then};
-use super::purge_body::{self, RefreshOrder, ToFetch};
+use super::purge_body::{self, PurgeAsked, RefreshOrder, ToFetch};
 use super::purge_hints;
 use super::refresher::{Refresher, Run};
 use super::vcl_requests::{NotVcl, VclReply, query_value};
@@ -96,9 +97,15 @@ impl InvalidationRequest {
         }
     }
 
-    pub async fn act(self, proxy: &Proxy, refresher: &Arc<Refresher>, body: Vec<u8>) -> VclReply {
+    pub async fn act(
+        self,
+        proxy: &Proxy,
+        fleet: Option<&FleetDoor>,
+        refresher: &Arc<Refresher>,
+        body: Vec<u8>,
+    ) -> VclReply {
         let done = match self {
-            InvalidationRequest::Purge => purge(proxy, &body).await,
+            InvalidationRequest::Purge => purge(proxy, fleet, body).await,
             InvalidationRequest::Refresh => match purge_body::refresh(&body) {
                 Ok(order) => refresh(proxy, refresher, order).await,
                 Err(why) => Err((400, why)),
@@ -122,19 +129,24 @@ impl InvalidationRequest {
 /// Status and body; or status and sentence.
 type Done = Result<(u16, Value), (u16, String)>;
 
-async fn purge(proxy: &Proxy, body: &[u8]) -> Done {
-    let (word, order) = purge_body::purge(body).map_err(|why| (400, why))?;
-    let (started, asked, behind) = (Moment::now(), proxy.clone(), proxy.clone());
-    let ordered = order.clone();
-    let purged = looking_and_then(move || asked.purge(&ordered), move || behind.take_out_purged()).await?;
-    let outcome = purged.map_err(|why| (422, why))?;
-    let mut answer = purge_json(word, &order, &outcome);
-    let has_disks = !proxy.disks_status().is_empty();
-    let mut status = 200;
-    answer["disks"] = match (has_disks, order.is_dry) {
-        (false, _) => "none".into(),
-        (true, true) => "untouched".into(),
-        (true, false) => match settled(proxy).await {
+/// Here, or in all of the fleet; and what the disks say of it.
+async fn purge(proxy: &Proxy, fleet: Option<&FleetDoor>, body: Vec<u8>) -> Done {
+    let started = Moment::now();
+    let PurgeAsked { order, acknowledge, .. } = purge_body::purge(&body).map_err(|why| (400, why))?;
+    let (mut status, mut answer) = match fleet.filter(|_| !order.is_dry) {
+        Some(fleet) => everywhere(proxy, fleet, (&order, acknowledge), body).await?,
+        None if acknowledge.is_some_and(|wanted| wanted != Acknowledge::Local) && !order.is_dry => {
+            return Err((422, NO_FLEET.to_owned()));
+        }
+        None => {
+            let (asked, behind) = (proxy.clone(), proxy.clone());
+            (200, looking_and_then(move || carry_out(&asked, &body), move || behind.take_out_purged()).await??)
+        }
+    };
+    answer["disks"] = match (proxy.disks_status().is_empty(), order.is_dry) {
+        (true, _) => "none".into(),
+        (false, true) => "untouched".into(),
+        (false, false) => match settled(proxy).await {
             Ok(()) => "acknowledged".into(),
             Err(why) => {
                 status = 503;
@@ -143,14 +155,59 @@ async fn purge(proxy: &Proxy, body: &[u8]) -> Done {
             }
         },
     };
-    let mut notes = notes(proxy, &order, &outcome, has_disks);
+    answer["took_ms"] = took_ms(started);
+    Ok((status, answer))
+}
+
+const NO_FLEET: &str =
+    "`acknowledge` says what all nodes of a fleet must have done, and this larder belongs to none: [fleet] log";
+
+/// A node's way to the others, and what an acknowledgement means there where an order does not say it.
+#[derive(Clone)]
+pub struct FleetDoor {
+    pub fleet: Fleet,
+    pub acknowledge: Acknowledge,
+}
+
+/// Has all nodes carry an order out. What this one says of it is the answer, and how far it came.
+async fn everywhere(
+    proxy: &Proxy,
+    door: &FleetDoor,
+    (order, acknowledge): (&PurgeOrder, Option<Acknowledge>),
+    body: Vec<u8>,
+) -> Done {
+    // What nobody could carry out does not go into the log.
+    let (asked, meant) = (proxy.clone(), order.clone());
+    looking(move || asked.understands(&meant)).await?.map_err(|why| (422, why))?;
+    let text = String::from_utf8(body).map_err(|_| (400, "the body is no UTF-8".to_owned()))?;
+    let wanted = acknowledge.unwrap_or(door.acknowledge);
+    let ordered = door.fleet.order(text, wanted).await;
+    let told = ordered.told.map_err(|why| (503, why))?;
+    let mut answer: Value = serde_json::from_str(&told).map_err(|why| (500, why.to_string()))?;
+    answer["acknowledged"] = ordered.acknowledged.word().into();
+    answer["number"] = ordered.number.into();
+    answer["lapsed"] = ordered.lapsed.into();
+    if ordered.acknowledged >= wanted {
+        return Ok((200, answer));
+    }
+    let why = ordered.why_less.unwrap_or_default();
+    answer["error"] = format!("it is not acknowledged as {}: {why}", wanted.word()).into();
+    Ok((503, answer))
+}
+
+/// Carries an order out on this node alone, and says what came of it.
+pub fn carry_out(proxy: &Proxy, body: &[u8]) -> Result<Value, (u16, String)> {
+    let started = Moment::now();
+    let PurgeAsked { word, order, .. } = purge_body::purge(body).map_err(|why| (400, why))?;
+    let outcome = proxy.purge(&order).map_err(|why| (422, why))?;
+    let mut answer = purge_json(word, &order, &outcome);
+    let mut notes = notes(proxy, &order, &outcome, !proxy.disks_status().is_empty());
     if outcome.matched == Some(0) && !outcome.is_pending {
-        let (asked, selector) = (proxy.clone(), order.selector.clone());
-        notes.extend(looking(move || purge_hints::why_nothing(&asked, &selector)).await?);
+        notes.extend(purge_hints::why_nothing(proxy, &order.selector));
     }
     answer["notes"] = notes.into();
     answer["took_ms"] = took_ms(started);
-    Ok((status, answer))
+    Ok(answer)
 }
 
 async fn settled(proxy: &Proxy) -> Result<(), String> {

@@ -5,6 +5,16 @@ pub async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'stati
     looking_and_then(look, || ()).await
 }
 
+/// Work that nobody waits for.
+pub fn behind(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("larder-looking".to_owned());
+    // Without a thread the cores do it, a little at a time.
+    drop(thread.spawn(move || {
+        proxy::give_way_to_cores();
+        work();
+    }));
+}
+
 /// The same with work behind it that nobody waits for.
 pub async fn looking_and_then<T: Send + 'static>(
     look: impl FnOnce() -> T + Send + 'static,

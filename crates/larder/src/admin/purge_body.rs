@@ -1,5 +1,6 @@
 //! The JSON body of an order to purge, refresh or warm: one selector, and how. What is wrong with it is said by name.
 
+use fleet::Acknowledge;
 use message::Scheme;
 use proxy::{OrderedUrl, PurgeOrder, PurgeSelector, Softness};
 use serde_json::{Map, Value};
@@ -32,11 +33,21 @@ pub enum ToFetch {
     Sitemap(String),
 }
 
-/// An order to purge, and the word by which it selects. The error is a sentence.
-pub fn purge(body: &[u8]) -> Result<(&'static str, PurgeOrder), String> {
+/// An order to purge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PurgeAsked {
+    /// The word by which it selects.
+    pub word: &'static str,
+    pub order: PurgeOrder,
+    /// What must have happened before it is acknowledged.
+    pub acknowledge: Option<Acknowledge>,
+}
+
+/// The error is a sentence.
+pub fn purge(body: &[u8]) -> Result<PurgeAsked, String> {
     let fields = object(body)?;
     let word = selector_word(&fields)?;
-    only(&fields, word, &["soft", "grace_s", "dry_run", "samples", "origin"])?;
+    only(&fields, word, &["soft", "grace_s", "dry_run", "samples", "origin", "acknowledge"])?;
     let selector = selector(&fields, word)?;
     let is_soft = flag(&fields, "soft")?;
     let grace_ms = number(&fields, "grace_s", PURGE_GRACE_MAX.as_secs())?.map(|seconds| seconds * 1_000);
@@ -48,7 +59,15 @@ pub fn purge(body: &[u8]) -> Result<(&'static str, PurgeOrder), String> {
     }
     let is_dry = flag(&fields, "dry_run")?;
     let samples_max = samples(&fields, is_dry)?;
-    Ok((word, PurgeOrder { selector, soft: is_soft.then_some(Softness { grace_ms }), is_dry, samples_max }))
+    let acknowledge = acknowledge(&fields)?;
+    let order = PurgeOrder { selector, soft: is_soft.then_some(Softness { grace_ms }), is_dry, samples_max };
+    Ok(PurgeAsked { word, order, acknowledge })
+}
+
+fn acknowledge(fields: &Map<String, Value>) -> Result<Option<Acknowledge>, String> {
+    let Some(value) = fields.get("acknowledge") else { return Ok(None) };
+    let word = value.as_str().and_then(Acknowledge::of);
+    word.map(Some).ok_or_else(|| "`acknowledge` is \"local\", \"logged\" or \"applied\"".to_owned())
 }
 
 pub fn refresh(body: &[u8]) -> Result<RefreshOrder, String> {
@@ -199,7 +218,8 @@ mod tests {
     #[test]
     fn a_body_says_what_is_meant_and_how() {
         let read = |body: &str| purge(body.as_bytes()).unwrap_or_else(|why| panic!("{body}: {why}"));
-        let (word, order) = read(r#"{"url": "http://a.test/x?y"}"#);
+        let PurgeAsked { word, order, acknowledge } = read(r#"{"url": "http://a.test/x?y"}"#);
+        assert_eq!(acknowledge, None);
         let head = b"GET /x?y HTTP/1.1\r\nHost: a.test\r\n\r\n".to_vec();
         assert_eq!(
             (word, &order.selector),
@@ -213,15 +233,17 @@ mod tests {
             )
         );
         assert_eq!((order.soft, order.is_dry, order.samples_max), (None, false, 0));
-        let (_, order) = read(r#"{"tags": ["a", "b"], "soft": true, "grace_s": 60, "dry_run": true}"#);
+        let order = read(r#"{"tags": ["a", "b"], "soft": true, "grace_s": 60, "dry_run": true}"#).order;
         assert_eq!(order.selector, PurgeSelector::Tags(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!((order.soft, order.is_dry), (Some(Softness { grace_ms: Some(60_000) }), true));
         assert_eq!(order.samples_max, PURGE_SAMPLES);
-        assert_eq!(read(r#"{"all": true, "samples": 3}"#).1.samples_max, 3);
+        assert_eq!(read(r#"{"all": true, "samples": 3}"#).order.samples_max, 3);
         assert!(matches!(
-            read(r#"{"group": "g", "origin": "https://a.test"}"#).1.selector,
+            read(r#"{"group": "g", "origin": "https://a.test"}"#).order.selector,
             PurgeSelector::Group { .. }
         ));
+        let applied = read(r#"{"url": "http://a.test/", "acknowledge": "applied"}"#);
+        assert_eq!(applied.acknowledge, Some(Acknowledge::Applied));
         let order = refresh(br#"{"prefix": "a.test/", "rate": 5}"#).unwrap();
         assert_eq!((order.what, order.rate), (ToFetch::Stored(PurgeSelector::Prefix("a.test/".to_owned())), 5));
         let order = warm(br#"{"urls": ["http://a.test/"]}"#).unwrap();
@@ -240,6 +262,8 @@ mod tests {
             (r#"{"dry_run": true}"#, "one of: url, urls, prefix"),
             (r#"{"url": "http://a/", "all": true}"#, "`url` and `all` both"),
             (r#"{"url": 7}"#, "`url` is a text"),
+            (r#"{"all": true, "acknowledge": "all"}"#, "\"local\", \"logged\" or \"applied\""),
+            (r#"{"all": true, "acknowledge": true}"#, "\"local\", \"logged\" or \"applied\""),
             (r#"{"url": ""}"#, "`url` is a text"),
             (r#"{"url": "a.test/"}"#, "http:// or https://"),
             (r#"{"url": "http://a.test/\r\nX: y"}"#, "%XX"),

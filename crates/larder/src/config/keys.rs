@@ -3,6 +3,7 @@
 //! A key is defined once, by a row in the file that its section names here. Readers ask for it by its name; the tests of `config` say
 //! which row is missing, which is read by nobody, and which has another type than its reader.
 
+mod fleet_keys;
 mod forward_keys;
 mod listen_keys;
 mod memcached_keys;
@@ -153,6 +154,15 @@ pub const SECTIONS: &[SectionDefinition] = &[
         &[group(
             "--- Traces. docs/traces.md",
             trace_keys::TRACES,
+        )],
+    ),
+    section(
+        "fleet",
+        false,
+        "fleet_keys.rs",
+        &[group(
+            "--- Nodes that share what was purged. docs/fleet.md",
+            fleet_keys::FLEET,
         )],
     ),
     section(

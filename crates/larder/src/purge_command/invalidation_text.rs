@@ -21,11 +21,28 @@ pub fn purged(answer: &Value) -> String {
         (false, Some(_)) => format!("dropped {} {took}", responses(number("dropped").unwrap_or(0))),
     }];
     add_samples(answer, &mut lines);
+    lines.extend(in_the_fleet(answer));
     if answer["disks"] == "acknowledged" {
         lines.push("the disks acknowledge it".to_owned());
     }
     add_notes(answer, &mut lines);
     lines.join("\n") + "\n"
+}
+
+/// How far it came among the nodes of a fleet, if there is one.
+fn in_the_fleet(answer: &Value) -> Vec<String> {
+    let lapsed: Vec<String> = each(&answer["lapsed"]).filter_map(Value::as_str).map(shown_safely).collect();
+    let number = &answer["number"];
+    match answer["acknowledged"].as_str() {
+        Some("applied") if lapsed.is_empty() => vec![format!("order {number} of the fleet: every node has applied it")],
+        Some("applied") => vec![
+            format!("order {number} of the fleet: every node that is heard of has applied it"),
+            format!("note: {} said nothing for a lease, and asks the origin for what it holds", lapsed.join(", ")),
+        ],
+        Some("logged") => vec![format!("order {number} of the fleet: the other nodes will apply it")],
+        Some("local") => vec!["on this node; the others will hear of it".to_owned()],
+        _ => Vec::new(),
+    }
 }
 
 /// Of `POST /refresh` and `POST /warm`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fleet::Acknowledge;
 use serde_json::{Value, json};
 
 use super::Follow;
@@ -76,6 +77,15 @@ pub struct PurgeFlags {
     /// Show so many of them [default: 10 in a dry run, else none]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=PURGE_SAMPLES_MAX as u64))]
     pub samples: Option<u64>,
+
+    /// In a fleet: say that it is done when this node has done it, when it is in the log, too, or when every node has applied it
+    /// [default: as [fleet] acknowledge says]
+    #[arg(long, value_name = "WHEN", value_parser = Acknowledge::ALL.map(Acknowledge::word))]
+    pub acknowledge: Option<String>,
+
+    /// As --acknowledge applied
+    #[arg(long, conflicts_with = "acknowledge")]
+    pub applied: bool,
 
     #[command(flatten)]
     pub remote: RemoteFlags,
@@ -181,6 +191,10 @@ impl PurgeFlags {
             if let Some(samples) = self.samples {
                 order["samples"] = samples.into();
             }
+            let applied = self.applied.then(|| Acknowledge::Applied.word());
+            if let Some(acknowledge) = self.acknowledge.as_deref().or(applied) {
+                order["acknowledge"] = acknowledge.into();
+            }
         }
         nothing_is_wrong(orders)
     }
@@ -231,6 +245,7 @@ Examples:
   larder purge --ban 'obj.http.content-type ~ ^image/ && obj.age > 1h' --config larder.toml
   larder purge --group news --origin http://www.example.org --config larder.toml
   larder purge --all --config larder.toml
+  larder purge --tag product-7 --applied --config larder.toml         in a fleet: when every node has applied it
 
 What is purged is not served again, by any core, from memory or from a disk, before or after a restart: that holds when the command ends.
 docs/purge.md says which way is for what, and docs/invalidation.md what each reaches and costs.

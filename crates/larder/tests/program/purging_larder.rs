@@ -114,10 +114,12 @@ fn host_of(head: &str) -> &str {
 }
 
 pub struct PurgingLarder {
-    pub origin: VersionedOrigin,
+    pub origin: Arc<VersionedOrigin>,
     pub folder: PathBuf,
     has_disk: bool,
     vcl: Option<&'static str>,
+    /// What else its config says.
+    sections: String,
     pub address: SocketAddr,
     pub admin: SocketAddr,
     child: Option<Running>,
@@ -125,22 +127,33 @@ pub struct PurgingLarder {
 
 impl PurgingLarder {
     pub fn start(name: &str, has_disk: bool) -> PurgingLarder {
-        PurgingLarder::start_with(name, has_disk, None)
+        PurgingLarder::start_with(name, has_disk, None, String::new(), Arc::new(VersionedOrigin::start()))
     }
 
     /// Under a program, whose backend is the origin.
     pub fn under(name: &str, vcl: &'static str) -> PurgingLarder {
-        PurgingLarder::start_with(name, false, Some(vcl))
+        PurgingLarder::start_with(name, false, Some(vcl), String::new(), Arc::new(VersionedOrigin::start()))
     }
 
-    fn start_with(name: &str, has_disk: bool, vcl: Option<&'static str>) -> PurgingLarder {
+    /// One of several before an origin, with more sections in its config.
+    pub fn beside(origin: &Arc<VersionedOrigin>, name: &str, has_disk: bool, sections: String) -> PurgingLarder {
+        PurgingLarder::start_with(name, has_disk, None, sections, Arc::clone(origin))
+    }
+
+    fn start_with(
+        name: &str,
+        has_disk: bool,
+        vcl: Option<&'static str>,
+        sections: String,
+        origin: Arc<VersionedOrigin>,
+    ) -> PurgingLarder {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("purging").join(name);
         let _ = std::fs::remove_dir_all(&folder); // it may not be there
         std::fs::create_dir_all(&folder).expect("the folder can be made");
         std::fs::write(folder.join("token"), TOKEN).unwrap();
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let origin = VersionedOrigin::start();
-        let mut larder = PurgingLarder { origin, folder, has_disk, vcl, address: nowhere, admin: nowhere, child: None };
+        let mut larder =
+            PurgingLarder { origin, folder, has_disk, vcl, sections, address: nowhere, admin: nowhere, child: None };
         larder.begin();
         larder
     }
@@ -157,8 +170,8 @@ impl PurgingLarder {
         };
         let text = format!(
             "[[listen]]\naddress = \"{}\"\n[admin]\naddress = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n\
-             {origin}{disk}",
-            self.address
+             {origin}{disk}{}",
+            self.address, self.sections
         );
         if let Some(vcl) = self.vcl {
             let SocketAddr::V4(origin) = self.origin.address else { panic!("it is at 127.0.0.1") };
@@ -198,6 +211,12 @@ impl PurgingLarder {
     /// As a crash ends it.
     pub fn crash(&mut self) {
         drop(self.child.take());
+    }
+
+    pub fn signal(&self, name: &str) {
+        let child = self.child.as_ref().expect("it runs");
+        let sent = Command::new("kill").args([name, &child.0.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
     }
 
     /// As an operator ends it.

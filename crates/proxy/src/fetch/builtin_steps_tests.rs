@@ -6,7 +6,8 @@ use rules::credentials;
 use super::*;
 use crate::fetch::fetch_test_messages::{fields, lines, request, response};
 
-const ARRIVAL: Arrival = Arrival { received: Now { mono_ms: 1_000, wall_ms: 1_767_268_800_000 }, delay_ms: 0 };
+const ARRIVAL: Arrival =
+    Arrival { received: Now { mono_ms: 1_000, wall_ms: 1_767_268_800_000, confirmed_from: 0 }, delay_ms: 0 };
 const FRESH: &str = "Cache-Control: max-age=60";
 
 /// May it be stored, which part is it, or why not?

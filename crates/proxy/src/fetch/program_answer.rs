@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_has_no_date_is_dated_by_its_arrival() {
-        let now = Now { mono_ms: 0, wall_ms: 1_704_067_200_000 };
+        let now = Now { mono_ms: 0, wall_ms: 1_704_067_200_000, confirmed_from: 0 };
         let check = |lines: &[&str], expect: (Option<i64>, i64)| {
             let facts = dates(&response(200, lines), now);
             assert_eq!((facts.last_modified, facts.date), expect, "{lines:?}");

@@ -173,10 +173,7 @@ fn finish(fetch: &mut Fetch, upstream: Upstream, answer: ReplyHead, upload: &Upl
             persistent: answer.persistent && upload.is_done() && !fetch.is_last(),
             filters: None,
         },
-        arrival: Arrival {
-            received: fetch.core.clock().at(arrived),
-            delay_ms: fetch.sent.micros_until(arrived) / 1_000,
-        },
+        arrival: Arrival { received: fetch.core.now_at(arrived), delay_ms: fetch.sent.micros_until(arrived) / 1_000 },
         head: answer.head,
     }
 }

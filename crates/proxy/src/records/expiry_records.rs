@@ -19,7 +19,7 @@ impl RemovalListener for ExpiryRecords {
         let text = match why {
             RemovalCause::Evicted => format!("LRU x={xid}"),
             RemovalCause::Over => {
-                let left_s = object.lifetimes(Clock::read().at(Moment::now())).ttl_ms as f64 / 1_000.0;
+                let left_s = object.lifetimes(Clock::read().at(Moment::now()).into()).ttl_ms as f64 / 1_000.0;
                 format!("EXP_Expired x={xid} t={left_s:.0}")
             }
         };

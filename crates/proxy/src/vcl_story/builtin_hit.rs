@@ -42,7 +42,7 @@ pub(crate) fn run<C: InstantClient>(
         return None;
     }
     let key = key_by_builtin(core, request)?;
-    let now = core.clock().at(parsed.moment);
+    let now = core.now_at(parsed.moment);
     let mut hot = core.hot.borrow_mut();
     let object = hot.get_plain(key)?;
     let is_fresh = object.freshness(now, &RequestDirectives::default()) == Freshness::Fresh;

@@ -290,7 +290,7 @@ pub(crate) fn look_up(tx: &mut Transaction) -> Step {
     };
     // Who has waited for nobody is answered by what was fresh when the request came, however long vcl_recv took since.
     let is_first = tx.asked_again_count == 1 && state.restarts.get() == 0;
-    let now = if is_first { core.clock().at(tx.started) } else { core.now() };
+    let now = if is_first { core.now_at(tx.started) } else { core.now() };
     let answer = core.shared.cache.ask(key, &tx.head.request(), &options, now);
     note(tx, &answer);
     if let Answer::Fresh(object) = &answer

@@ -74,7 +74,7 @@ pub(crate) fn run<C: InstantClient>(
     state: &ClientState,
     parsed: &ParsedRequest<'_>,
 ) -> InstantOutcome<Box<OnItsWay>> {
-    let now = core.clock().at(parsed.moment);
+    let now = core.now_at(parsed.moment);
     let program = Arc::clone(&state.vcl_site);
     let request = &parsed.received.request;
     // Declared first: what the scope shows of the object must not outlive it.
@@ -134,7 +134,7 @@ fn recv_to_deliver<'a, F: HeadForm>(
     };
     core.edges.take(State::Receive, State::Lookup);
     core.edges.take(State::Lookup, State::Hit);
-    object.touch(core.clock().at(parsed.moment));
+    object.touch(core.now_at(parsed.moment));
     if let Some(records) = &state.records {
         request_records::hit(records, &StoredView::of(&object, scope.now), None);
     }

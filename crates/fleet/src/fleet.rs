@@ -1,0 +1,268 @@
+//! One node of a fleet: what it knows, and its thread.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use crate::hearing;
+use crate::limits::{ORDERS_UNDER_WAY_MAX, WORDS_IN_A_LEASE};
+use crate::node::Node;
+use crate::order::{Acknowledge, Ordered};
+use crate::ordering::{self, OrderGiven};
+use crate::position::{KeptPosition, Position};
+use crate::redis_log::{LogEnd, LogPlace, Speaker};
+use crate::roll::{Roll, Word};
+use crate::saving;
+use crate::saying;
+use crate::status::{FleetStatus, OrderCounts};
+
+/// How long pledges that cannot be kept yet are remembered apart.
+const PLEDGES_MAX: usize = 64;
+
+/// What an operator decides.
+#[derive(Clone)]
+pub struct FleetSettings {
+    /// What this node is called.
+    pub name: String,
+    /// Of this process: what nobody else comes to say.
+    pub run: String,
+    pub log: LogPlace,
+    pub lease: Duration,
+    /// Where the position is kept over a restart: beside what is stored. Without it nothing that is stored outlives the process.
+    pub position_file: Option<PathBuf>,
+    /// This program's.
+    pub version: String,
+}
+
+/// One node's part in it. Clones are the same.
+#[derive(Clone)]
+pub struct Fleet {
+    pub(crate) shared: Arc<Shared>,
+    orders: mpsc::Sender<OrderGiven>,
+    _thread: Arc<JoinHandle<()>>,
+}
+
+/// What its tasks share.
+pub(crate) struct Shared {
+    pub node: Arc<dyn Node>,
+    pub settings: FleetSettings,
+    /// Orders that this node has given, for their tokens.
+    pub given: AtomicU64,
+    pub state: Mutex<State>,
+    /// Changes with everything that somebody may wait for.
+    pub changed: watch::Sender<u64>,
+    /// A word is to be said now.
+    pub says_now: Notify,
+    pub ends: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub position: Position,
+    /// Another number each time the position was set anew: what was read before that is nobody's.
+    pub generation: u64,
+    pub condemned: u64,
+    /// It is known from before this start. Otherwise there was nothing that could have missed an order, or it was condemned.
+    knows_position: bool,
+    /// The log was heard of: where to read from is known.
+    pub has_joined: bool,
+    pledges: VecDeque<Pledge>,
+    pub roll: Roll,
+    /// Orders of this node that are in the log, or on their way there, by their tokens.
+    pub own: HashMap<String, oneshot::Sender<Result<String, String>>>,
+    /// Carried out here, and not in the log yet.
+    pub backlog: VecDeque<OrderGivenText>,
+    pub speaker: Option<Speaker>,
+    /// Why the log cannot be reached; and when that was said last.
+    pub trouble: Option<String>,
+    pub counts: OrderCounts,
+}
+
+/// An order that is to go into the log as soon as that can be reached.
+pub(crate) struct OrderGivenText {
+    pub text: String,
+    pub token: String,
+}
+
+/// Once this order has been applied the lease lasts until then.
+struct Pledge {
+    number: u64,
+    until_ms: u64,
+}
+
+impl Fleet {
+    /// Begins to listen and to say words. Nothing that is stored is served unconfirmed before the first is answered.
+    pub fn start(settings: FleetSettings, node: Arc<dyn Node>) -> io::Result<Fleet> {
+        let kept = settings.position_file.as_deref().map(saving::read).unwrap_or_default();
+        let state = saving::begin(kept, &*node);
+        let shared = Arc::new(Shared {
+            node,
+            settings,
+            given: AtomicU64::new(0),
+            state: Mutex::new(state),
+            changed: watch::channel(0).0,
+            says_now: Notify::new(),
+            ends: watch::channel(false).0,
+        });
+        let (orders, given) = mpsc::channel(ORDERS_UNDER_WAY_MAX);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let running = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("larder-fleet".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::spawn(hearing::listen(Arc::clone(&running)));
+                tokio::spawn(saving::save_often(Arc::clone(&running)));
+                tokio::spawn(ordering::take_orders(Arc::clone(&running), given));
+                saying::say_words(running).await;
+            });
+        })?;
+        Ok(Fleet { shared, orders, _thread: Arc::new(thread) })
+    }
+
+    /// Has an order carried out, here and by all others, and waits for what was asked for. `text` was looked at before: this node understands it.
+    pub async fn order(&self, text: String, acknowledge: Acknowledge) -> Ordered {
+        let (tell, told) = oneshot::channel();
+        let given = OrderGiven { text, acknowledge, tell };
+        let refused = |why: &str| Ordered::refused(why.to_owned());
+        match self.orders.try_send(given) {
+            Ok(()) => told.await.unwrap_or_else(|_| refused("larder is ending")),
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                refused("too many orders are under way at once: try again in a moment")
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => refused("larder is ending"),
+        }
+    }
+
+    pub fn status(&self) -> FleetStatus {
+        FleetStatus::of(&self.shared)
+    }
+
+    /// Says good-bye, so that nobody waits for this node, and writes its position down. Nothing stored may be served behind this.
+    pub fn finish(&self, patience: Duration) {
+        self.shared.ends.send_replace(true);
+        let step = Duration::from_millis(10);
+        let steps = patience.as_millis() / step.as_millis();
+        // It ends by itself; who is too slow is waited for by others until its lease is over.
+        for _ in 0..steps {
+            if self._thread.is_finished() {
+                return;
+            }
+            std::thread::sleep(step);
+        }
+    }
+}
+
+impl Shared {
+    pub fn lease_ms(&self) -> u64 {
+        self.settings.lease.as_millis() as u64
+    }
+
+    /// How long between two words where nothing happens.
+    pub fn word_pause(&self) -> Duration {
+        self.settings.lease / WORDS_IN_A_LEASE
+    }
+
+    pub fn word(&self, is_leaving: bool) -> Word {
+        Word {
+            node: self.settings.name.clone(),
+            run: self.settings.run.clone(),
+            version: self.settings.version.clone(),
+            applied: self.state.lock().position.clone(),
+            lease_ms: self.lease_ms(),
+            figures: self.node.figures(),
+            is_leaving,
+        }
+    }
+
+    /// For an order: what its sender knows it by in the log.
+    pub fn token(&self) -> String {
+        format!("{}-{}", self.settings.run, self.given.fetch_add(1, Relaxed))
+    }
+
+    pub fn note_change(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// A word was answered that this node began to say at that time.
+    pub fn heard_end(&self, asked_ms: u64, end: LogEnd) {
+        let mut state = self.state.lock();
+        if !state.has_joined && !state.knows_position {
+            self.begin_at(&mut state, end.last.clone(), None);
+        } else if !state.position.leads_to(&end.last) {
+            let why = "the log is not the one that was heard: it was emptied, or has lost its end";
+            self.begin_at(&mut state, end.last.clone(), Some(why));
+        }
+        state.has_joined = true;
+        if end.said < state.roll.read_to() {
+            state.roll.begin_anew();
+            state.generation += 1;
+        }
+        let pledge = Pledge { number: end.last.number, until_ms: asked_ms.saturating_add(self.lease_ms()) };
+        if state.pledges.len() == PLEDGES_MAX || state.pledges.back().is_some_and(|last| last.number == pledge.number) {
+            state.pledges.pop_back();
+        }
+        state.pledges.push_back(pledge);
+        self.keep_pledges(&mut state);
+        state.trouble = None;
+        drop(state);
+        self.note_change();
+    }
+
+    /// Goes on from there. `why` this node cannot know what it missed: then everything has to be confirmed.
+    pub fn begin_at(&self, state: &mut State, position: Position, why: Option<&str>) {
+        if let Some(why) = why {
+            self.condemn(state, why);
+        }
+        self.node.reach(position.id.packed());
+        state.position = position;
+        state.generation += 1;
+        state.pledges.clear();
+    }
+
+    pub fn condemn(&self, state: &mut State, why: &str) {
+        state.condemned = self.node.condemn();
+        state.counts.condemned += 1;
+        self.node.say(&format!(
+            "warning: what is stored here is asked for at the origin before it is served again, for this node may have missed purges of others: {why}"
+        ));
+    }
+
+    /// The lease lasts as long as what was applied allows.
+    pub fn keep_pledges(&self, state: &mut State) {
+        while let Some(pledge) = state.pledges.front().filter(|pledge| pledge.number <= state.position.number) {
+            self.node.extend_lease(pledge.until_ms);
+            state.pledges.pop_front();
+        }
+    }
+
+    /// It is said once, and again when it is another one.
+    pub fn note_trouble(&self, why: String) {
+        let mut state = self.state.lock();
+        state.speaker = None;
+        if state.trouble.as_ref() != Some(&why) {
+            let lease = self.settings.lease.as_secs_f64();
+            self.node.say(&format!(
+                "warning: [fleet] log cannot be used: {why}. After {lease} s without it everything is asked for at the origin before it is served"
+            ));
+            state.trouble = Some(why);
+        }
+    }
+}
+
+impl State {
+    /// Where the run before this one was.
+    pub fn at(kept: KeptPosition) -> State {
+        State { position: kept.position, condemned: kept.condemned, knows_position: true, ..State::default() }
+    }
+
+    /// At the end of the log, wherever that is.
+    pub fn at_the_end(condemned: u64) -> State {
+        State { condemned, ..State::default() }
+    }
+}

@@ -1,0 +1,38 @@
+//! What the log asks of the node that it works for.
+
+/// The node. All of it may block but `now_ms`, `extend_lease` and `say`; orders come one after another, in the log's order.
+pub trait Node: Send + Sync + 'static {
+    /// The clock that freshness counts in, in milliseconds.
+    fn now_ms(&self) -> u64;
+
+    /// Carries an order out. What it says is for who ordered it; an error is a sentence about an order that this node does not understand.
+    fn apply(&self, order: &str) -> Result<String, String>;
+
+    /// Has everything that is stored now confirmed by the origin before it is served; the mark that [`Node::condemned`] takes.
+    fn condemn(&self) -> u64;
+
+    /// The same up to a mark of the run before this one.
+    fn condemned(&self, mark: u64);
+
+    /// Orders up to there are in force here: a number that grows with each.
+    fn reach(&self, position: u64);
+
+    /// Everything that was purged by anybody up to a lease before `until_ms` has been applied.
+    fn extend_lease(&self, until_ms: u64);
+
+    /// Ready when what was applied survives a crash; an error is a sentence.
+    fn settle(&self) -> Result<(), String>;
+
+    /// What this node has answered since its start.
+    fn figures(&self) -> Figures;
+
+    /// A line for the operator.
+    fn say(&self, sentence: &str);
+}
+
+/// What a node says of itself with each word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    pub requests: u64,
+    pub hits: u64,
+}

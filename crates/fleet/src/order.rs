@@ -1,0 +1,57 @@
+//! What is ordered, and what its acknowledgement means.
+
+/// What must have happened before an order is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Acknowledge {
+    /// This node has carried it out. The others hear of it as soon as the log can be reached.
+    Local,
+    /// It is in the log, and this node has carried it out.
+    #[default]
+    Logged,
+    /// Every node has carried it out, or can no longer serve what is older.
+    Applied,
+}
+
+impl Acknowledge {
+    pub const ALL: [Acknowledge; 3] = [Acknowledge::Local, Acknowledge::Logged, Acknowledge::Applied];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Acknowledge::Local => "local",
+            Acknowledge::Logged => "logged",
+            Acknowledge::Applied => "applied",
+        }
+    }
+
+    pub fn of(word: &str) -> Option<Acknowledge> {
+        Acknowledge::ALL.into_iter().find(|known| known.word() == word)
+    }
+}
+
+/// What has become of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// What this node said of it; an error is a sentence.
+    pub told: Result<String, String>,
+    /// How far it came.
+    pub acknowledged: Acknowledge,
+    /// Its number in the log, if it is known to be there.
+    pub number: Option<u64>,
+    /// Nodes that did not confirm it, and serve nothing older because their leases are over.
+    pub lapsed: Vec<String>,
+    /// Why it came no further than that.
+    pub why_less: Option<String>,
+}
+
+impl Ordered {
+    /// It was not even begun.
+    pub(crate) fn refused(why: String) -> Ordered {
+        Ordered {
+            told: Err(why.clone()),
+            acknowledged: Acknowledge::Local,
+            number: None,
+            lapsed: Vec::new(),
+            why_less: Some(why),
+        }
+    }
+}

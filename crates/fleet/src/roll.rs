@@ -1,0 +1,247 @@
+//! Which nodes there are, what each has applied, and for whom an order has to wait.
+//!
+//! Nodes say a word of themselves several times a lease, and at once when somebody waits for them. Nobody else says who belongs to the
+//! fleet. A word is what its node's lease counts from: a node whose last word lies more than its lease back serves nothing any more that is older
+//! than that, so nobody has to wait for it.
+
+use std::collections::BTreeMap;
+
+use crate::limits::{CLOCK_MARGIN, FORGOTTEN_AFTER_MS, NODES_MAX};
+use crate::node::Figures;
+use crate::position::{Position, StreamId};
+
+/// What a node says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    pub node: String,
+    /// Of one process: a node that was started again is another one, for what the one before still serves nobody knows.
+    pub run: String,
+    pub version: String,
+    /// The last order that it has applied.
+    pub applied: Position,
+    pub lease_ms: u64,
+    pub figures: Figures,
+    /// It serves nothing any more.
+    pub is_leaving: bool,
+}
+
+/// A node, as this one knows it.
+#[derive(Clone, Debug)]
+pub struct KnownNode {
+    pub word: Word,
+    /// When its last word was read here: that is never before it was said.
+    pub read_ms: u64,
+}
+
+/// The nodes of a fleet.
+#[derive(Debug, Default)]
+pub struct Roll {
+    nodes: BTreeMap<(String, String), KnownNode>,
+    /// All words up to there were read.
+    read_to: StreamId,
+}
+
+/// What is to be waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Every node has applied it, but for those that serve nothing older any more.
+    Over { lapsed: Vec<String> },
+    /// For these, until then at the latest (in the clock of this node).
+    For { nodes: Vec<String>, until_ms: u64 },
+}
+
+/// An order that is in the log.
+#[derive(Clone, Debug)]
+pub struct LoggedOrder {
+    pub at: Position,
+    /// The last word that was said before it.
+    pub words_to: StreamId,
+    /// When it was known to be there.
+    pub logged_ms: u64,
+}
+
+/// A lease of that length is over after so long, whichever clock it is counted on.
+fn surely_over_after(lease_ms: u64) -> u64 {
+    lease_ms.saturating_add(lease_ms / CLOCK_MARGIN).saturating_add(1)
+}
+
+impl Roll {
+    /// A word was read.
+    pub fn note(&mut self, id: StreamId, word: Word, now_ms: u64) {
+        self.read_to = self.read_to.max(id);
+        let key = (word.node.clone(), word.run.clone());
+        if word.is_leaving {
+            self.nodes.remove(&key);
+            return;
+        }
+        if self.nodes.len() >= NODES_MAX && !self.nodes.contains_key(&key) {
+            self.forget_the_silent(now_ms);
+        }
+        self.nodes.insert(key, KnownNode { word, read_ms: now_ms });
+    }
+
+    /// The stream of words has begun anew.
+    pub fn begin_anew(&mut self) {
+        self.read_to = StreamId::default();
+    }
+
+    pub fn read_to(&self) -> StreamId {
+        self.read_to
+    }
+
+    /// Nodes that have not been heard for long are no longer shown, nor waited for: their leases are over.
+    pub fn forget_the_silent(&mut self, now_ms: u64) {
+        self.nodes.retain(|_, node| {
+            let kept_ms = FORGOTTEN_AFTER_MS.max(surely_over_after(node.word.lease_ms));
+            now_ms.saturating_sub(node.read_ms) <= kept_ms
+        });
+    }
+
+    pub fn nodes(&self) -> impl Iterator<Item = &KnownNode> {
+        self.nodes.values()
+    }
+
+    /// Who is to be waited for with an order that this run itself has applied.
+    pub fn waiting(&self, order: &LoggedOrder, own_run: &str, now_ms: u64) -> Waiting {
+        let has_read_all = self.read_to >= order.words_to;
+        let (mut nodes, mut lapsed, mut until_ms) = (Vec::new(), Vec::new(), now_ms);
+        for KnownNode { word, read_ms } in self.nodes.values() {
+            if word.run == own_run || word.applied.includes(&order.at) {
+                continue;
+            }
+            let over_after = surely_over_after(word.lease_ms);
+            // What it may serve it heard of before the order: by then at the latest that is over.
+            let mut over_ms = order.logged_ms.saturating_add(over_after);
+            if has_read_all {
+                // All that it said before the order has been read here, and later words tell of the order.
+                over_ms = over_ms.min(read_ms.saturating_add(over_after));
+            }
+            match now_ms > over_ms {
+                true => lapsed.push(word.node.clone()),
+                false => {
+                    nodes.push(word.node.clone());
+                    until_ms = until_ms.max(over_ms.saturating_add(1));
+                }
+            }
+        }
+        match nodes.is_empty() && has_read_all {
+            true => Waiting::Over { lapsed },
+            false => Waiting::For { nodes, until_ms },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE_MS: u64 = 1_000;
+
+    fn word(node: &str, applied: u64) -> Word {
+        Word {
+            node: node.to_owned(),
+            run: format!("run of {node}"),
+            applied: at("e", applied),
+            lease_ms: LEASE_MS,
+            ..Word::default()
+        }
+    }
+
+    /// An order lies at its number.
+    fn at(epoch: &str, number: u64) -> Position {
+        Position { epoch: epoch.to_owned(), number, id: StreamId(number, 0) }
+    }
+
+    fn order(number: u64, words_to: u64) -> LoggedOrder {
+        LoggedOrder { at: at("e", number), words_to: StreamId(words_to, 0), logged_ms: 10_000 }
+    }
+
+    fn of_three() -> Roll {
+        let mut roll = Roll::default();
+        for (at, node) in [(1, "a"), (2, "b"), (3, "c")] {
+            roll.note(StreamId(at, 0), word(node, 4), 9_900);
+        }
+        roll
+    }
+
+    fn waits(roll: &Roll, order: &LoggedOrder, now_ms: u64) -> Vec<String> {
+        match roll.waiting(order, "run of a", now_ms) {
+            Waiting::For { nodes, .. } => nodes,
+            Waiting::Over { lapsed } => lapsed.into_iter().map(|node| format!("{node} lapsed")).collect(),
+        }
+    }
+
+    #[test]
+    fn an_order_waits_for_every_node_that_has_not_applied_it() {
+        let mut roll = of_three();
+        let order = order(5, 3);
+        assert_eq!(waits(&roll, &order, 10_001), ["b", "c"]);
+        roll.note(StreamId(4, 0), word("c", 5), 10_010);
+        assert_eq!(waits(&roll, &order, 10_011), ["b"]);
+        roll.note(StreamId(5, 0), word("b", 7), 10_020);
+        assert_eq!(roll.waiting(&order, "run of a", 10_021), Waiting::Over { lapsed: vec![] });
+    }
+
+    #[test]
+    fn a_silent_node_is_waited_for_until_its_lease_is_surely_over() {
+        let roll = of_three();
+        let order = order(5, 3);
+        // Its last word was read at 9,900, and the lease has a hundredth and a millisecond more.
+        assert_eq!(
+            roll.waiting(&order, "run of a", 10_001),
+            Waiting::For { nodes: vec!["b".into(), "c".into()], until_ms: 10_912 }
+        );
+        assert_eq!(waits(&roll, &order, 10_911), ["b", "c"]);
+        assert_eq!(waits(&roll, &order, 10_912), ["b lapsed", "c lapsed"]);
+    }
+
+    #[test]
+    fn before_all_earlier_words_are_read_a_lease_counts_from_the_order() {
+        let roll = of_three();
+        let order = order(5, 9);
+        assert_eq!(waits(&roll, &order, 10_912), ["b", "c"], "one of them may have said a word since");
+        assert!(matches!(roll.waiting(&order, "run of a", 11_012), Waiting::For { nodes, .. } if nodes.is_empty()));
+        let mut roll = roll;
+        roll.note(StreamId(9, 0), word("d", 4), 11_012);
+        assert_eq!(
+            waits(&roll, &order, 11_012),
+            ["b lapsed", "c lapsed", "d lapsed"],
+            "d too has heard nothing since the order"
+        );
+    }
+
+    #[test]
+    fn a_word_of_another_log_confirms_nothing() {
+        let mut roll = of_three();
+        roll.note(StreamId(4, 0), Word { applied: at("f", 99), ..word("b", 4) }, 10_001);
+        assert_eq!(waits(&roll, &order(5, 3), 10_002), ["b", "c"]);
+        // It has applied an order of that number before the log came back without its end.
+        let lost = Position { id: StreamId(4, 1), ..at("e", 6) };
+        roll.note(StreamId(5, 0), Word { applied: lost, ..word("b", 4) }, 10_001);
+        assert_eq!(waits(&roll, &order(5, 3), 10_002), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_node_that_was_started_again_is_another_one() {
+        let mut roll = of_three();
+        roll.note(StreamId(4, 0), Word { run: "second".to_owned(), ..word("b", 5) }, 10_001);
+        assert_eq!(waits(&roll, &order(5, 3), 10_002), ["b", "c"], "what the first run serves is not known");
+    }
+
+    #[test]
+    fn nobody_waits_for_who_has_left() {
+        let mut roll = of_three();
+        for node in ["b", "c"] {
+            roll.note(StreamId(5, 0), Word { is_leaving: true, ..word(node, 4) }, 10_001);
+        }
+        assert_eq!(roll.waiting(&order(5, 3), "run of a", 10_002), Waiting::Over { lapsed: vec![] });
+    }
+
+    #[test]
+    fn the_long_silent_are_forgotten_and_those_with_a_long_lease_are_not() {
+        let mut roll = of_three();
+        roll.note(StreamId(4, 0), Word { lease_ms: 2 * FORGOTTEN_AFTER_MS, ..word("b", 4) }, 9_900);
+        roll.forget_the_silent(9_900 + FORGOTTEN_AFTER_MS + 1);
+        assert_eq!(roll.nodes().map(|node| node.word.node.as_str()).collect::<Vec<_>>(), ["b"]);
+    }
+}

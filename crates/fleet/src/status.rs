@@ -1,0 +1,85 @@
+//! What can be seen of a fleet from one of its nodes.
+
+use crate::fleet::Shared;
+use crate::node::Figures;
+use crate::order::Acknowledge;
+use crate::roll::KnownNode;
+
+/// How a fleet stands.
+#[derive(Clone, Debug)]
+pub struct FleetStatus {
+    pub node: String,
+    pub lease_ms: u64,
+    /// The last order that this node has carried out.
+    pub number: u64,
+    /// Why the log cannot be used.
+    pub trouble: Option<String>,
+    /// Orders that wait for it.
+    pub backlog: usize,
+    pub counts: OrderCounts,
+    /// This one, too, once the log has told of it.
+    pub nodes: Vec<NodeStatus>,
+}
+
+/// One node, as it said of itself.
+#[derive(Clone, Debug)]
+pub struct NodeStatus {
+    pub name: String,
+    pub run: String,
+    pub is_this: bool,
+    pub version: String,
+    pub number: u64,
+    /// Orders that the furthest has carried out and it has not.
+    pub lag: u64,
+    /// How long ago its last word was read.
+    pub silent_ms: u64,
+    pub lease_ms: u64,
+    /// Its lease is over, as far as is known here: what it holds it asks the origin for.
+    pub has_lapsed: bool,
+    pub figures: Figures,
+}
+
+/// What became of orders since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderCounts {
+    /// Orders of this node that were acknowledged as asked, by [`Acknowledge`].
+    pub acknowledged: [u64; Acknowledge::ALL.len()],
+    /// Those that were not.
+    pub fell_short: u64,
+    /// Orders of all nodes that this one has carried out from the log.
+    pub applied: u64,
+    /// How often everything that is stored here had to be confirmed, because orders were missed.
+    pub condemned: u64,
+}
+
+impl FleetStatus {
+    pub(crate) fn of(shared: &Shared) -> FleetStatus {
+        let now_ms = shared.node.now_ms();
+        let state = shared.state.lock();
+        let furthest = state.roll.nodes().map(|node| node.word.applied.number).max().unwrap_or(0);
+        let shown = |KnownNode { word, read_ms }: &KnownNode| {
+            let silent_ms = now_ms.saturating_sub(*read_ms);
+            NodeStatus {
+                name: word.node.clone(),
+                run: word.run.clone(),
+                is_this: word.run == shared.settings.run,
+                version: word.version.clone(),
+                number: word.applied.number,
+                lag: furthest - word.applied.number,
+                silent_ms,
+                lease_ms: word.lease_ms,
+                has_lapsed: silent_ms > word.lease_ms,
+                figures: word.figures,
+            }
+        };
+        FleetStatus {
+            node: shared.settings.name.clone(),
+            lease_ms: shared.lease_ms(),
+            number: state.position.number,
+            trouble: state.trouble.clone(),
+            backlog: state.backlog.len(),
+            counts: state.counts,
+            nodes: state.roll.nodes().map(shown).collect(),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Three larders before one origin, with a real redis-server between them: what is purged at one is purged at all, an acknowledgement means what
+//! it says, and a node that hears nothing serves nothing old.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::peer_process::{Running, free_address, wait_for, wait_until_it_listens};
+use crate::purging_larder::{PurgingLarder, VersionedOrigin};
+
+struct Redis {
+    address: SocketAddr,
+    process: Running,
+}
+
+impl Redis {
+    fn start() -> Redis {
+        let address = free_address();
+        Redis { address, process: Redis::on(address) }
+    }
+
+    fn on(address: SocketAddr) -> Running {
+        let words = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"];
+        let mut command = Command::new("redis-server");
+        command.args(words).arg(address.port().to_string()).stdout(Stdio::null());
+        let process = Running(command.spawn().expect("redis-server is installed by ./setup"));
+        wait_until_it_listens(address);
+        process
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.process.0.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    }
+}
+
+struct Fleet {
+    origin: Arc<VersionedOrigin>,
+    redis: Redis,
+    nodes: Vec<PurgingLarder>,
+}
+
+impl Fleet {
+    fn start(test: &str, lease: &str, has_disk: bool) -> Fleet {
+        let (origin, redis) = (Arc::new(VersionedOrigin::start()), Redis::start());
+        let node = |name: &str| {
+            let section =
+                format!("[fleet]\nname = \"{name}\"\nlog = \"redis://{}\"\nlease = \"{lease}\"\n", redis.address);
+            PurgingLarder::beside(&origin, &format!("fleet-{test}-{name}"), has_disk, section)
+        };
+        let nodes: Vec<PurgingLarder> = ["a", "b", "c"].into_iter().map(node).collect();
+        let fleet = Fleet { origin, redis, nodes };
+        fleet.nodes.iter().for_each(|node| knows_three(node));
+        fleet
+    }
+
+    /// What each of them serves.
+    fn versions(&self, path: &str) -> Vec<u64> {
+        // All are the same site: the Host is one node's.
+        self.nodes.iter().map(|node| version_of(node, path)).collect()
+    }
+}
+
+const HOST: &str = "Host: shop.test";
+
+fn version_of(node: &PurgingLarder, path: &str) -> u64 {
+    let head = format!("GET {path} HTTP/1.1\r\n{HOST}\r\nConnection: close\r\n\r\n");
+    let answer = crate::purging_larder::exchange(node.address, &head);
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    body.parse().unwrap_or_else(|_| panic!("{body}"))
+}
+
+fn status(node: &PurgingLarder) -> Value {
+    node.order("GET /fleet", "").1
+}
+
+fn knows_three(node: &PurgingLarder) {
+    wait_for("the nodes know one another", || status(node)["nodes"].as_array().is_some_and(|nodes| nodes.len() == 3));
+}
+
+fn order(acknowledge: &str) -> Value {
+    json!({ "url": "http://shop.test/page", "acknowledge": acknowledge })
+}
+
+#[test]
+fn what_is_purged_at_one_node_is_served_by_none() {
+    let fleet = Fleet::start("everywhere", "5s", false);
+    assert_eq!(fleet.versions("/page"), [1, 1, 1]);
+    for round in 2..12 {
+        let version = fleet.origin.renew();
+        let at = &fleet.nodes[round % 3];
+        let told = at.purge(&order("applied"));
+        assert_eq!((&told["acknowledged"], &told["lapsed"]), (&json!("applied"), &json!([])), "{told}");
+        assert_eq!(
+            (&told["dropped"], &told["number"]),
+            (&json!(1), &json!(round - 1)),
+            "as the node says that was asked"
+        );
+        assert_eq!(fleet.versions("/page"), [version; 3]);
+    }
+    assert_eq!(fleet.origin.asked(), 33, "once a purge and node, and no more");
+}
+
+#[test]
+fn tags_prefixes_and_soft_purges_reach_all_nodes() {
+    let fleet = Fleet::start("selectors", "5s", false);
+    for (path, selector) in [
+        ("/tagged/1", json!({ "tags": ["menu"] })),
+        ("/page", json!({ "prefix": "shop.test/p" })),
+        ("/page", json!({ "regex": "^shop.test/pa.e$", "soft": true })),
+        ("/page", json!({ "all": true })),
+    ] {
+        fleet.versions(path);
+        let version = fleet.origin.renew();
+        let mut order = selector.clone();
+        order["acknowledge"] = "applied".into();
+        fleet.nodes[1].purge(&order);
+        assert_eq!(fleet.versions(path), [version; 3], "{selector}");
+    }
+}
+
+#[test]
+fn a_stopped_node_is_waited_for_until_it_serves_nothing_old() {
+    let fleet = Fleet::start("stopped", "1s", false);
+    assert_eq!(fleet.versions("/page"), [1, 1, 1]);
+    let stopped = &fleet.nodes[2];
+    stopped.signal("-STOP");
+    let version = fleet.origin.renew();
+    let told = fleet.nodes[0].purge(&order("applied"));
+    assert_eq!((&told["acknowledged"], &told["lapsed"]), (&json!("applied"), &json!(["c"])), "{told}");
+    stopped.signal("-CONT");
+    assert_eq!(version_of(stopped, "/page"), version, "whether it has heard of the purge by now or not");
+    knows_three(stopped);
+}
+
+#[test]
+fn without_the_log_pages_are_served_and_none_that_is_older_than_a_lease() {
+    let mut fleet = Fleet::start("cut-off", "1s", false);
+    assert_eq!(fleet.versions("/page"), [1, 1, 1]);
+    fleet.redis.signal("-KILL");
+    fleet.redis.process.0.wait().expect("it ends");
+    let (status_code, told) = fleet.nodes[0].order("POST /purge", &order("applied").to_string());
+    assert_eq!((status_code, &told["acknowledged"]), (503, &json!("local")), "{told}");
+    let version = fleet.origin.renew();
+    wait_for("the others ask the origin", || fleet.versions("/page")[1..] == [version; 2]);
+    // It confirms what they have once a lease, and not for each request.
+    let asked = fleet.origin.asked();
+    (0..20).for_each(|_| assert_eq!(fleet.versions("/page")[1..], [version; 2]));
+    assert!(fleet.origin.asked() - asked <= 12, "{asked} {}", fleet.origin.asked());
+    // What was ordered meanwhile reaches the others when the log is there again.
+    fleet.redis.process = Redis::on(fleet.redis.address);
+    wait_for("nothing waits any more", || {
+        status(&fleet.nodes[0])["backlog"] == 0 && status(&fleet.nodes[0])["log"] == "ok"
+    });
+    let told = fleet.nodes[1].purge(&order("applied"));
+    assert_eq!(told["acknowledged"], "applied", "{told}");
+}
+
+#[test]
+fn a_node_that_comes_back_with_its_disk_serves_nothing_that_was_purged_meanwhile() {
+    let mut fleet = Fleet::start("restarted", "2s", true);
+    for path in ["/page", "/other"] {
+        assert_eq!(fleet.versions(path), [1, 1, 1]);
+    }
+    let position = fleet.nodes[2].folder.join("disk.fleet");
+    fleet.nodes[2].purge(&json!({ "url": "http://shop.test/nothing", "acknowledge": "applied" }));
+    wait_for("it has written down how far it is", || {
+        std::fs::read_to_string(&position).is_ok_and(|text| text.contains("number 1\n"))
+    });
+    fleet.nodes[2].end();
+    let version = fleet.origin.renew();
+    let told = fleet.nodes[0].purge(&order("applied"));
+    assert_eq!((&told["acknowledged"], &told["lapsed"]), (&json!("applied"), &json!([])), "it said good-bye: {told}");
+    fleet.nodes[2].begin();
+    assert_eq!(version_of(&fleet.nodes[2], "/page"), version);
+    knows_three(&fleet.nodes[2]);
+    assert_eq!(status(&fleet.nodes[2])["condemned"], 0, "it read on from where it was");
+    assert_eq!(version_of(&fleet.nodes[2], "/other"), 1, "from its disk");
+}
+
+#[test]
+fn a_purge_says_what_it_needs_where_there_is_no_fleet() {
+    let alone = PurgingLarder::start("fleet-alone", false);
+    let (status_code, told) = alone.order("POST /purge", &order("applied").to_string());
+    assert_eq!(status_code, 422);
+    assert!(told["error"].as_str().unwrap().contains("[fleet] log"), "{told}");
+    assert_eq!(alone.order("GET /fleet", "").0, 404);
+}
+
+#[test]
+fn the_commands_say_how_a_fleet_stands() {
+    let fleet = Fleet::start("commands", "5s", false);
+    let node = &fleet.nodes[0];
+    assert_eq!(
+        node.said(&["purge", "http://shop.test/page", "--applied"]).lines().nth(1),
+        Some("order 1 of the fleet: every node has applied it")
+    );
+    let shown = node.said(&["fleet", "status"]);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 4, "{shown}");
+    assert!(lines[1].starts_with("a ") && lines[1].ends_with("this node"), "{shown}");
+    assert!(lines[2..].iter().all(|line| line.ends_with(" up")), "{shown}");
+}

@@ -1,0 +1,53 @@
+//! What a fleet's log of purges asks of this node: how long what is stored may be served unasked, and what has to be confirmed for good.
+
+use std::time::Duration;
+
+use cache::Stamp;
+
+use crate::clock::{Clock, Moment};
+use crate::hit_history::requests_and_hits;
+use crate::purge_orders::PurgeOrder;
+use crate::service::Proxy;
+
+impl Proxy {
+    /// The clock that freshness counts in, in milliseconds.
+    pub fn freshness_clock_ms(&self) -> u64 {
+        Clock::read().at(Moment::now()).mono_ms
+    }
+
+    /// All purges of others up to a lease before that are in force here.
+    pub fn extend_fleet_lease(&self, until_ms: u64) {
+        self.shared.cache.fleet_lease().extend(until_ms);
+    }
+
+    /// Nothing is served unasked that was fetched longer than a lease ago.
+    pub fn has_fleet_lease_lapsed(&self) -> bool {
+        let Stamp { mono_ms, .. } = Clock::read().at(Moment::now());
+        self.shared.cache.fleet_lease().has_lapsed(mono_ms)
+    }
+
+    /// Has all that is stored confirmed by the origin before it is served; what [`Proxy::condemned_before`] takes after a restart.
+    pub fn condemn_stored(&self) -> u64 {
+        self.shared.cache.condemn()
+    }
+
+    /// The same, as it was said by the run before this one.
+    pub fn condemned_before(&self, number: u64) {
+        self.shared.cache.condemned(number);
+    }
+
+    /// Can this be carried out? The error is a sentence about what was selected.
+    pub fn understands(&self, order: &PurgeOrder) -> Result<(), String> {
+        order.is_understood(&self.shared, self.shared.now())
+    }
+
+    /// Requests since the start that origins or the store were asked for, and those that the store answered.
+    pub fn requests_and_hits(&self) -> (u64, u64) {
+        requests_and_hits(self.shared.counters.iter().map(|core| &**core))
+    }
+}
+
+/// So long, in the cache's milliseconds.
+pub(crate) fn lease_ms(lease: Duration) -> u64 {
+    lease.as_millis().try_into().unwrap_or(u64::MAX)
+}
