@@ -1,6 +1,6 @@
 //! One node of a fleet: what it knows, and its thread.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,6 +77,8 @@ pub(crate) struct State {
     pub roll: Roll,
     /// Orders of this node that are in the log, or on their way there, by their tokens.
     pub own: HashMap<String, oneshot::Sender<Result<String, String>>>,
+    /// Tokens of orders that were carried out here before they were in the log, and have not come back from it.
+    pub ahead: HashSet<String>,
     /// Carried out here, and not in the log yet.
     pub backlog: VecDeque<OrderGivenText>,
     pub speaker: Option<Speaker>,
@@ -223,6 +225,10 @@ impl Shared {
         state.position = position;
         state.generation += 1;
         state.pledges.clear();
+        // What was said ahead of another log does not come back from this one.
+        let waiting: HashSet<String> = state.backlog.iter().map(|order| order.token.clone()).collect();
+        state.ahead = waiting;
+        self.node.stand_alone(!state.ahead.is_empty());
     }
 
     pub fn condemn(&self, state: &mut State, why: &str) {
@@ -231,6 +237,13 @@ impl Shared {
         self.node.say(&format!(
             "warning: what is stored here is asked for at the origin before it is served again, for this node may have missed purges of others: {why}"
         ));
+    }
+
+    /// An order of this node has come back from the log.
+    pub fn note_in_log(&self, state: &mut State, token: &str) {
+        if state.ahead.remove(token) && state.ahead.is_empty() {
+            self.node.stand_alone(false);
+        }
     }
 
     /// The lease lasts as long as what was applied allows.

@@ -80,6 +80,7 @@ impl Shared {
                 self.condemn(&mut state, "orders are missing in the log between what was heard and what came next");
             }
         }
+        self.node.hear(entry.at.id.packed());
         let done = match entry.kind.as_str() {
             ORDER_KIND => self.node.apply(&entry.text),
             kind => Err(format!("an order of the kind `{kind}` is not known to this version")),
@@ -99,6 +100,7 @@ impl Shared {
         };
         self.node.reach(state.position.id.packed());
         self.keep_pledges(&mut state);
+        self.note_in_log(&mut state, &entry.token);
         if let Some(told) = state.own.remove(&entry.token) {
             // Who ordered it may have given up.
             let _ = told.send(done);

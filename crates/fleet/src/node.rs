@@ -14,8 +14,14 @@ pub trait Node: Send + Sync + 'static {
     /// The same up to a mark of the run before this one.
     fn condemned(&self, mark: u64);
 
-    /// Orders up to there are in force here: a number that grows with each.
+    /// The order there is about to be carried out: a number that grows with each.
+    fn hear(&self, position: u64);
+
+    /// Orders up to there are in force here.
     fn reach(&self, position: u64);
+
+    /// Whether orders are in force here that are not in the log yet.
+    fn stand_alone(&self, is_alone: bool);
 
     /// Everything that was purged by anybody up to a lease before `until_ms` has been applied.
     fn extend_lease(&self, until_ms: u64);

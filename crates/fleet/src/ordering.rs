@@ -80,11 +80,15 @@ impl Shared {
 
     /// Carried out here at once; the others hear of it when the log can be reached. `why` it is not in the log, where it should be.
     async fn here_first(self: &Arc<Self>, text: String, token: String, why: Option<String>) -> Ordered {
+        self.node.stand_alone(true);
+        self.state.lock().ahead.insert(token.clone());
         let told = self.apply_here(text.clone()).await;
         let is_kept = {
             let mut state = self.state.lock();
             let has_room = state.backlog.len() < BACKLOG_MAX;
-            if has_room {
+            if !has_room {
+                self.note_in_log(&mut state, &token);
+            } else {
                 state.backlog.push_back(OrderGivenText { text, token });
             }
             has_room

@@ -64,6 +64,8 @@ struct Noting {
     condemned_before: AtomicU64,
     heard_until_ms: AtomicU64,
     reached: AtomicU64,
+    heard: AtomicU64,
+    is_alone: AtomicBool,
     said: Mutex<Vec<String>>,
     /// Orders take so long.
     applies_for_ms: AtomicU64,
@@ -88,6 +90,7 @@ impl Node for Noting {
     }
 
     fn apply(&self, order: &str) -> Result<String, String> {
+        assert!(self.reached.load(SeqCst) <= self.heard.load(SeqCst), "what is in force was heard of before");
         std::thread::sleep(Duration::from_millis(self.applies_for_ms.load(SeqCst)));
         if self.understands_nothing.load(SeqCst) {
             return Err("what is that?".to_owned());
@@ -102,6 +105,14 @@ impl Node for Noting {
 
     fn condemned(&self, mark: u64) {
         self.condemned_before.store(mark, SeqCst);
+    }
+
+    fn hear(&self, position: u64) {
+        self.heard.store(position, SeqCst);
+    }
+
+    fn stand_alone(&self, is_alone: bool) {
+        self.is_alone.store(is_alone, SeqCst);
     }
 
     fn reach(&self, position: u64) {
@@ -240,12 +251,14 @@ fn without_the_log_an_order_holds_here_and_goes_to_the_others_later() {
     }
     acknowledged(&a.orders("local", Acknowledge::Local), Acknowledge::Local);
     assert_eq!(a.node.applied(), ["purge", "purge", "local"]);
+    assert!(a.node.is_alone.load(SeqCst), "nobody else has heard of it");
     until("the leases are over", || !a.node.is_within_lease() && !b.node.is_within_lease());
     assert!(a.fleet.status().trouble.is_some());
     redis.child = Redis::on(redis.port);
     until("the others have it", || b.node.applied() == ["purge", "purge", "local"]);
     until("all is heard again", || a.node.is_within_lease() && b.node.is_within_lease());
     assert_eq!(a.fleet.status().backlog, 0);
+    until("its orders have come back", || !a.node.is_alone.load(SeqCst));
     assert_eq!(a.fleet.status().trouble, None);
 }
 

@@ -16,6 +16,7 @@ mod esi_section;
 mod fastcgi_section;
 mod file_table;
 mod flag_words;
+mod fleet_log_words;
 mod fleet_section;
 mod foreign_words;
 mod forward_section;
@@ -158,6 +159,7 @@ fn load_text(path: &Path, read: impl FnOnce(&str, &Path) -> Result<Plan, Vec<Com
         Some(place) => faulty(vec![Complaint::new(place, why, "no token comes of it")]),
         None => unreadable(path, why),
     })?;
+    fleet_section::read_secret(&mut plan).map_err(|why| unreadable(path, why))?;
     admin_section::set_explain_field(&mut plan).map_err(|why| unreadable(path, why))?;
     Ok(plan)
 }
@@ -254,14 +256,14 @@ fn read_top(mut top: Section<'_>) -> Plan {
     if let Some(section) = top.section("forward") {
         forward_section::read(section, &mut plan.settings.forward);
     }
+    if let Some(section) = top.section("fleet") {
+        fleet_section::read(section, &mut plan);
+    }
     if let Some(section) = top.section("log") {
         sections::log(section, &mut plan);
     }
     if let Some(section) = top.section("traces") {
         traces_section::read(section, &mut plan);
-    }
-    if let Some(section) = top.section("fleet") {
-        fleet_section::read(section, &mut plan);
     }
     read_admin(&mut top, &mut plan);
     if let Some(section) = top.section("resolver") {

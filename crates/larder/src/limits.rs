@@ -28,6 +28,14 @@ pub const FLEET_LEASE_MIN: Duration = Duration::from_millis(500);
 pub const FLEET_LEASE_MAX: Duration = Duration::from_secs(3_600);
 /// How long an ending node tries to tell the others.
 pub const FLEET_GOOD_BYE: Duration = Duration::from_secs(2);
+/// Nodes are near one another: one that does not answer for so long is not there.
+pub const FLEET_CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(1);
+/// Thousandths of its share of fetches, from which on an owner is passed over.
+pub const FLEET_LOAD_MAX_DEFAULT: u32 = 1_250;
+pub const FLEET_LOAD_MAX_LEAST: u32 = 1_000;
+pub const FLEET_LOAD_MAX_MOST: u32 = 100_000;
+/// Whoever guesses the secret of a fleet is a node.
+pub const FLEET_SECRET_BYTES_MIN: usize = 32;
 
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;

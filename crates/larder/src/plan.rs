@@ -57,6 +57,8 @@ pub struct Plan {
     pub acme: Option<AcmePlan>,
     /// Parameters that were set and that only a VCL reads.
     pub of_programs: Vec<&'static str>,
+    /// By what is in it the nodes of the fleet know one another.
+    pub fleet_secret_file: Option<PathBuf>,
     /// Files that were read with the config: certificates, keys.
     pub files_read: Vec<PathBuf>,
 }
@@ -129,6 +131,7 @@ impl Default for Plan {
                 odd_field_names: false,
                 details_to: Network::LOOPBACK.to_vec(),
                 explain_field: None,
+                fleet: None,
                 log_format: LogFormat::Combined,
                 debug: false,
                 as_varnishd: false,
@@ -161,6 +164,7 @@ impl Default for Plan {
             trace_collector: None,
             acme: None,
             of_programs: Vec::new(),
+            fleet_secret_file: None,
             files_read: Vec::new(),
         }
     }

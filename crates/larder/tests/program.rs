@@ -80,6 +80,8 @@ mod fake_memcached;
 mod faults_behind_tls;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
+#[path = "program/fleet_nodes.rs"]
+mod fleet_nodes;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
 #[path = "program/frame_notation.rs"]

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use message::Method;
 
+use crate::fleet::url_digest::DigestKey;
+
 /// Who of several addresses is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BalanceSettings {
@@ -52,6 +54,8 @@ pub enum HashKey {
     Client,
     Cookie(String),
     Header(String),
+    /// What a stored response is found by, as all nodes of a fleet know it.
+    Stored(DigestKey),
 }
 
 /// What a URL gets of the requests.
@@ -85,7 +89,7 @@ impl BalanceKind {
 
     /// Does it ask how many requests an address works on?
     pub(crate) fn compares_load(&self) -> bool {
-        matches!(self, BalanceKind::LeastConn | BalanceKind::TwoChoices)
+        matches!(self, BalanceKind::LeastConn | BalanceKind::TwoChoices | BalanceKind::Hash(HashKey::Stored(_)))
     }
 }
 

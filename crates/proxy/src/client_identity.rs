@@ -20,12 +20,15 @@ pub(crate) struct ClientIdentity {
     pub(crate) peer_is_trusted: bool,
     /// It has shown name and password, and they are right.
     pub(crate) is_user: bool,
+    /// The peer is another node of the fleet, which has proven that: it speaks for its client.
+    pub(crate) is_node: bool,
 }
 
 impl ClientIdentity {
     /// Whoever holds the connection.
     pub(crate) fn of_peer(peer: Peer) -> ClientIdentity {
-        ClientIdentity { peer, ip: peer.ip(), is_vouched_for: true, peer_is_trusted: false, is_user: false }
+        let (ip, is_vouched_for) = (peer.ip(), true);
+        ClientIdentity { peer, ip, is_vouched_for, peer_is_trusted: false, is_user: false, is_node: false }
     }
 
     /// Is the client one of those whom a list lets in? Whom nobody vouches for is only where everybody is.

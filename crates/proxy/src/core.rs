@@ -26,6 +26,7 @@ use crate::edges::EdgeCounts;
 use crate::events::event_outbox::EventOutbox;
 use crate::events::event_readers::EventReaders;
 use crate::events::exchange_event::ExchangeEvent;
+use crate::fleet::log_position::LogPosition;
 use crate::hit_history::HitHistory;
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
@@ -80,6 +81,7 @@ pub(crate) struct Shared {
     /// Of those whose requests are limited.
     pub(crate) rates: RateTable,
     pub(crate) admissions: KnownAdmissions,
+    pub(crate) log_position: LogPosition,
     /// Requests whose number is limited.
     pub(crate) under_way: Arc<UnderWay>,
     pub(crate) memory: MemoryGate,

@@ -182,6 +182,13 @@ counters! {
     origin_blamed_answers: Total, "Answers with a status that their address was blamed for (origin.retry_on)";
     origin_errors_busy: Total, "Requests refused because an origin's queue was full or too slow";
     origin_ejections: Total, "Origin addresses left out after failures";
+    fleet_fetches: Total, "Requests sent to other nodes of the fleet, the owners of their URLs";
+    fleet_answers: Total, "Requests of other nodes of the fleet answered by what the origin says";
+    fleet_owners_down: Total, "Owners passed over because they are left out, or failed a fetch";
+    fleet_owners_loaded: Total, "Owners passed over because they work on more than their share (fleet.load_max)";
+    fleet_owners_behind: Total, "Owners that were behind in the log of invalidations, so that the origin was asked";
+    fleet_owners_unable: Total, "Owners that did not answer for the origin, so that the origin was asked";
+    fleet_proofs_refused: Total, "Requests refused that said to be another node's and did not prove it";
     restarts: Total, "Requests begun anew by a program";
     vcl_errors: Total, "Failures of policies, by what their log lines say";
     vcl_fetches_failed: Total, "Fetches under a program that brought no answer";

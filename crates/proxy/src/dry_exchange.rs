@@ -16,8 +16,8 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::dry_run::DryRun;
-use crate::explained_opening;
 use crate::instant_answer::Nobody;
+use crate::marked_opening;
 use crate::peer::Peer;
 use crate::records::session_records::SessionRecords;
 use crate::request_source::{Opened, RequestSource};
@@ -62,7 +62,7 @@ pub(crate) async fn ask_as(core: &Rc<Core>, client: IpAddr, bytes: &[u8], manner
             let mut run = DryRun::with_body(body);
             run.leaves = manner.leaves;
             let asker = Asker { peer, mode: manner.mode, tls: None };
-            let opened = explained_opening::open(core, &mut DrySource(asker), received, Moment::now());
+            let opened = marked_opening::open(core, &mut DrySource(asker), received, Moment::now());
             let Opened::Begun(tx, step) = opened else { unreachable!("nobody is there to be answered at once") };
             story::run(tx, Downstream::DryRun(&mut run), step).await;
             run

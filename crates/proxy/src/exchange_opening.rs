@@ -105,7 +105,7 @@ pub(crate) fn is_program_s(site: &Site, ruling: &RouteVerdict) -> bool {
 }
 
 #[inline]
-fn begin<S: RequestSource>(
+pub(crate) fn begin<S: RequestSource>(
     core: &Rc<Core>,
     source: &mut S,
     site: &Arc<Site>,

@@ -23,6 +23,7 @@ use crate::fetch::arrival::Arrival;
 use crate::fetch::fetch_states::FetchState;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::timeouts::Timeouts;
+use crate::fleet::fleet_load::OwnFetch;
 use crate::forward::parents::Ways;
 use crate::origin::{Address, Origin};
 use crate::policy;
@@ -38,6 +39,7 @@ use crate::url_variations::VariationKey;
 mod affinity;
 pub(crate) mod arrival;
 mod arriving;
+mod asked_owner;
 pub(crate) mod begin;
 pub(crate) mod bereq;
 mod beresp;
@@ -82,6 +84,7 @@ pub(crate) mod try_journal;
 mod upload;
 mod whole_time;
 
+use self::asked_owner::AskedOwner;
 use self::body_copy::BodyCopy;
 use self::fetch_policy::FetchPolicy;
 use self::origin_body::Arriving;
@@ -97,6 +100,10 @@ pub(crate) struct Fetch {
     script: Option<Arc<ScriptPath>>,
     /// Under a program it is chosen only when that has spoken.
     chosen: Option<Arc<Origin>>,
+    /// It is a node of the fleet, in place of the route's origin.
+    owner: Option<Box<AskedOwner>>,
+    /// It is the origin, which this node asks for the fleet.
+    own_fetch: Option<OwnFetch>,
     /// It is this parent: a proxy, which is asked for the whole URL.
     parent: Option<usize>,
     /// Whom else to ask when it cannot be connected to.
@@ -198,7 +205,8 @@ impl Fetch {
     /// As the origin is to know it.
     fn request_to_origin(&self) -> Request<'_> {
         let mut request = self.head.request();
-        if let Some(target) = &self.target {
+        // An owner has the route of the path that the client names.
+        if let Some(target) = self.target.as_ref().filter(|_| self.owner.is_none()) {
             match target.iter().position(|&byte| byte == b'?') {
                 Some(at) => (request.path, request.query) = (&target[..at], Some(&target[at + 1..])),
                 None => (request.path, request.query) = (target, None),

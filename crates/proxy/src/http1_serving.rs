@@ -23,11 +23,11 @@ use crate::connection::{Connection, DRAIN_IDLE_MS};
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
-use crate::explained_opening;
 use crate::giving_way::give_way;
 use crate::http1_sending;
 use crate::http2_serving;
 use crate::linger;
+use crate::marked_opening;
 use crate::records::request_records;
 use crate::records::session_records::{SessionEnd, SessionRecords};
 use crate::request_body::UnreadBody;
@@ -316,7 +316,7 @@ impl Connection {
     #[inline]
     fn take_request(&mut self, core: &Rc<Core>, received: ReceivedRequest<'_>, moment: Moment) -> Option<Turn> {
         self.requests_count += 1;
-        match explained_opening::open(core, self, received, moment) {
+        match marked_opening::open(core, self, received, moment) {
             Opened::Begun(tx, step) => {
                 self.begins_transaction();
                 Some(Turn::Step(tx, step))

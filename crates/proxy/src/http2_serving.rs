@@ -18,13 +18,13 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::downstream::Downstream;
 use crate::downstream::http2_stream::Http2Stream;
-use crate::explained_opening;
 use crate::extended_connect;
 use crate::giving_way::give_way;
 use crate::http2_outbox::Http2Outbox;
 use crate::http2_streams::Http2Streams;
 use crate::instant_stream::InstantStream;
 use crate::linger;
+use crate::marked_opening;
 use crate::peer::Peer;
 use crate::records::request_records;
 use crate::records::session_records::SessionEnd;
@@ -284,7 +284,7 @@ impl Serving {
             id,
             is_whole,
         };
-        let opened = explained_opening::open(&core, &mut stream, received, Moment::now());
+        let opened = marked_opening::open(&core, &mut stream, received, Moment::now());
         connection.begins_transaction();
         let Opened::Begun(tx, step) = opened else { return };
         self.streams.open(id, is_whole);

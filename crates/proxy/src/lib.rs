@@ -35,6 +35,7 @@
 //!     odd_field_names: false,
 //!     details_to: Vec::new(),
 //!     explain_field: None,
+//!     fleet: None,
 //!     log_format: LogFormat::Combined,
 //!     debug: false,
 //!     as_varnishd: false,
@@ -120,6 +121,7 @@ mod filter_work;
 mod filter_work_tests;
 mod filtered_source;
 mod first_bytes;
+mod fleet;
 mod forward;
 mod giving_way;
 mod head_form;
@@ -152,6 +154,7 @@ mod log_sink;
 mod log_texts;
 mod made_backends;
 mod mailbox;
+mod marked_opening;
 pub mod memcached_gateway;
 mod memory_gate;
 mod memory_share;

@@ -487,3 +487,15 @@ pub(crate) const CODING_IDLE_WINDOW: Duration = Duration::from_secs(10);
 
 /// Slices of one write: head, tail, and the first blocks of a body (1 MiB of 64 KiB blocks).
 pub(crate) const SLICES_MAX: usize = 18;
+
+/// So many fetches at once are never too many for one owner, whatever its share is: a node has them under way before it can tell a slow one.
+pub(crate) const FLEET_LOAD_ALWAYS: u64 = 64;
+/// Owners that a fetch asks, one after the other, before it asks the origin itself.
+pub(crate) const FLEET_OWNERS_TRIED_MAX: usize = 2;
+/// Addresses of nodes of which it is remembered whether they are this machine's.
+pub(crate) const FLEET_ADDRESSES_KNOWN_MAX: usize = 1_024;
+/// How long another node's request waits until the invalidations that it knows of are in force here, and how often that is looked at.
+pub(crate) const FLEET_BEHIND_WAIT_MAX: Duration = Duration::from_millis(100);
+pub(crate) const FLEET_BEHIND_LOOK: Duration = Duration::from_millis(5);
+/// So far the clocks of two nodes may be apart.
+pub(crate) const NODE_CLOCK_SKEW_MAX_S: u64 = 30;

@@ -14,6 +14,7 @@ mod dial;
 mod fastcgi_origin;
 mod greeting;
 mod in_use;
+mod keyed_pick;
 mod lease;
 mod limits;
 mod opening_times;
@@ -299,7 +300,7 @@ impl Origin {
 
     /// May who asks be told which address it has? Not who only asks to be led to a name.
     pub fn shows_address(&self) -> bool {
-        matches!(self.declared, Declared::InConfig | Declared::AsApplication | Declared::InVcl)
+        matches!(self.declared, Declared::InConfig | Declared::AsApplication | Declared::InVcl | Declared::AsNode)
     }
 
     /// Has every address that is known been left out for its failures?

@@ -178,7 +178,8 @@ pub(crate) fn draft(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) 
     match tx.policy {
         Policy::Builtin => {
             let draft = deliver::builtin_draft(tx, answer, begin);
-            let draft = coded_answer::fit(tx, draft);
+            // Another node puts it into its clients' codings itself.
+            let draft = if tx.node.is_some() { draft } else { coded_answer::fit(tx, draft) };
             Ok(if tx.place_in_page.level > 0 { assembled_answer::part(tx, draft) } else { draft })
         }
         Policy::Program(_) => delivered::draft(tx, answer, begin),

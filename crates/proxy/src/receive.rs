@@ -1,6 +1,8 @@
 //! The first step: who asks, for what, and what the policy makes of it. Runs over the borrowed head, before
 //! anything is copied.
 
+use std::cell::Cell;
+
 use cache::Key;
 use message::{Field, FieldName, Fields, Request, TargetForm};
 use rules::forwarded;
@@ -332,15 +334,39 @@ pub(crate) fn client_of_hop(
         (client.ip, client.is_vouched_for) = (sender.address, sender.is_vouched_for);
     }
     if client.peer_is_trusted && seen.has(FieldName::XForwardedProto) {
-        let request = &mut received.request;
-        let scheme = forwarded::client_scheme(request.scheme, true, request.fields);
-        if scheme != request.scheme {
-            request.scheme = scheme;
-            // It was read as the other one: which port is the default is known only now.
-            request.authority.port = received.given_port.filter(|&port| port != scheme.default_port());
-        }
+        take_scheme(received);
     }
     client
+}
+
+/// The same of what another node of the fleet sends on. By its proof, and not by its address, it is known to be one.
+pub(crate) fn client_of_node(
+    settings: &Settings,
+    received: &mut ReceivedRequest<'_>,
+    seen: FieldSet,
+    peer: Peer,
+) -> ClientIdentity {
+    let mut client = ClientIdentity { peer_is_trusted: true, is_node: true, ..ClientIdentity::of_peer(peer) };
+    let is_node = Cell::new(true);
+    // The node itself is asked about first.
+    let trusted = |hop| is_node.replace(false) || is_in(&settings.trusted_proxies, hop);
+    let sender = forwarded::sender(client.ip, received.request.fields, trusted);
+    (client.ip, client.is_vouched_for) = (sender.address, sender.is_vouched_for);
+    if seen.has(FieldName::XForwardedProto) {
+        take_scheme(received);
+    }
+    client
+}
+
+/// The scheme by which its client came, on the word of who sends it on.
+fn take_scheme(received: &mut ReceivedRequest<'_>) {
+    let request = &mut received.request;
+    let scheme = forwarded::client_scheme(request.scheme, true, request.fields);
+    if scheme != request.scheme {
+        request.scheme = scheme;
+        // It was read as the other one: which port is the default is known only now.
+        request.authority.port = received.given_port.filter(|&port| port != scheme.default_port());
+    }
 }
 
 /// What shows that somebody speaks for somebody else.

@@ -27,6 +27,7 @@ use crate::events::event_readers::EventReaders;
 use crate::events::{EventQuery, EventReader, TooManyReaders};
 use crate::explain::{self, ExplainQuestion, Explanation};
 use crate::fetch::fetch_states::FETCH_EDGES;
+use crate::fleet::log_position::LogPosition;
 use crate::forward::password_file::PasswordFile;
 use crate::heard_purges::lease_ms;
 use crate::hit_history::{HitHistory, HitRatios};
@@ -308,6 +309,13 @@ impl Proxy {
         self.shared.site.load().forward.parents.origins.status(Clock::read().at(Moment::now()).mono_ms)
     }
 
+    /// The nodes of the fleet.
+    pub fn nodes_status(&self) -> Vec<OriginStatus> {
+        let site = self.shared.site.load();
+        let now_ms = Clock::read().at(Moment::now()).mono_ms;
+        site.fleet.as_ref().map_or_else(Vec::new, |fleet| fleet.origins.status(now_ms))
+    }
+
     /// The origins that a program may name as backends: those that are asked over HTTP.
     pub fn origins_for_programs(&self) -> Vec<String> {
         self.shared.site.load().settings.origins_for_programs()
@@ -435,6 +443,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         client_permits: Arc::default(),
         rates: RateTable::default(),
         admissions: KnownAdmissions::default(),
+        log_position: LogPosition::default(),
         under_way: Arc::default(),
         memory,
         partial_heads_bytes: AtomicUsize::new(0),
@@ -453,7 +462,10 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
 }
 
 fn begin_probes(shelf: &VclShelf, site: &Site) -> Result<Probes, StartError> {
-    shelf.probe_origins(&site.origins).map_err(|why| StartError::Thread(std::io::Error::other(why)))
+    let nodes = site.fleet.iter().flat_map(|fleet| fleet.origins.all());
+    shelf
+        .probe_origins(site.origins.all().iter().chain(nodes))
+        .map_err(|why| StartError::Thread(std::io::Error::other(why)))
 }
 
 /// What no configuration may ask for.

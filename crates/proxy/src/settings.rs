@@ -23,6 +23,8 @@ pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::esi_settings::{EsiPages, EsiSettings};
 pub use crate::explain_field::ExplainField;
 pub use crate::fastcgi_settings::{FastCgiKeepAlive, FastCgiSettings, RootScripts};
+pub use crate::fleet::fleet_settings::{FleetSecret, FleetSettings, OwnAddress};
+pub use crate::fleet::own_address::is_of_this_machine;
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };
@@ -68,6 +70,8 @@ pub struct Settings {
     /// Directories whose files are served.
     pub roots: Vec<RootSettings>,
     pub status_pages: Vec<StatusPageSettings>,
+    /// The nodes that serve the same site.
+    pub fleet: Option<Arc<FleetSettings>>,
     /// What listeners of [`ListenMode::Forward`] allow.
     pub forward: ForwardSettings,
     /// Routes whose requests are commands to memcached.

@@ -9,9 +9,11 @@ use message::Request;
 
 use crate::counted_routes::CountedRoutes;
 use crate::dictionary_paths::DictionaryPaths;
+use crate::fleet::Fleet;
 use crate::forward::parents::Ways;
 use crate::forward::passwords::Passwords;
 use crate::forward::{Forward, Taken, users_of};
+use crate::marked_opening::FieldsForUs;
 use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
 use crate::route_rules::RouteRules;
@@ -57,6 +59,9 @@ pub(crate) struct Site {
     pub(crate) files: Arc<StaticFiles>,
     pub(crate) forward: Arc<Forward>,
     pub(crate) memcached: Arc<Gateways>,
+    /// The nodes that serve the same site, this one among them.
+    pub(crate) fleet: Option<Arc<Fleet>>,
+    pub(crate) fields_for_us: Option<Arc<FieldsForUs>>,
     /// Who decides in place of the built-in policy, origins and routes.
     pub(crate) program: Option<Arc<VclSite>>,
     /// Our received-by in `Via`: the server's name and an instance id, so that we know ourselves again.
@@ -94,6 +99,8 @@ impl Site {
         let former = previous.map(|site| &*site.forward);
         let forward = Forward::new(&settings.forward, &settings.limits, &origins, former);
         let memcached = Gateways::new(&settings.memcached, &origins, previous.map(|site| &*site.memcached));
+        let former = previous.and_then(|site| site.fleet.as_deref());
+        let fleet = settings.fleet.as_ref().map(|fleet| Arc::new(Fleet::new(fleet, &origins, former)));
         let routes = RouteTable::new(settings.routes.clone());
         let former = previous.map_or(&[][..], |site| &site.logins);
         let (has_guards, logins) = (routes.iter().any(RouteSettings::guards), logins(&routes, former));
@@ -109,6 +116,8 @@ impl Site {
             origins,
             files: Arc::new(StaticFiles::new(&settings.roots, &settings.limits, &settings.compress)),
             memcached: Arc::new(memcached),
+            fields_for_us: FieldsForUs::of(settings.explain_field.as_ref(), fleet.as_ref()),
+            fleet,
             program: previous.and_then(|site| site.program.clone()),
             has_guards,
             has_limits,
@@ -131,6 +140,8 @@ impl Site {
             files: Arc::clone(&site.files),
             forward: Arc::clone(&site.forward),
             memcached: Arc::clone(&site.memcached),
+            fleet: site.fleet.clone(),
+            fields_for_us: site.fields_for_us.clone(),
             program,
             pseudonym: site.pseudonym.clone(),
             via: site.via.clone(),

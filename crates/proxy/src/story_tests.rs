@@ -11,6 +11,7 @@ mod files_beneath_a_root;
 mod from_step_to_step;
 mod how_answers_arrive;
 mod led_by_a_proxy;
+mod nodes_of_a_fleet;
 mod origins_that_fail;
 mod pages_with_parts;
 mod passing;

@@ -23,6 +23,7 @@ use crate::downstream::Downstream;
 use crate::error_note::ErrorNote;
 use crate::events::origin_try::OriginTry;
 use crate::field_set::FieldSet;
+use crate::fleet::node_opening::AskingNode;
 use crate::included::IncludedClient;
 use crate::outgoing::Outgoing;
 use crate::page_budget::PlaceInPage;
@@ -53,6 +54,8 @@ mod memcached_chunks;
 mod memcached_value;
 mod mirror;
 pub(crate) mod miss;
+mod node_admission;
+mod node_answer;
 pub(crate) mod opening;
 mod part_receiving;
 pub(crate) mod pass;
@@ -192,6 +195,8 @@ pub(crate) struct Transaction {
     pub(crate) own_fields: Fields,
     /// Counts of its client's requests, and of its route's, that it is one of.
     pub(crate) counted: Vec<Counted>,
+    /// Where its client is another node of the fleet.
+    pub(crate) node: Option<Box<AskingNode>>,
     /// Why it is answered as it is, where its client may know.
     pub(crate) explained: Option<Box<str>>,
     /// Where it stands, if a page includes it; and what a page shares with its parts.

@@ -200,8 +200,13 @@ fn sieve_place(path: Key) -> (usize, u64) {
 /// Exactly what is forwarded (design §3), so that no two different requests share a key.
 #[inline]
 fn key_of_url(cache: &Cache, request: &Request<'_>) -> Key {
-    let shape = shape(request, u8::from(request.query.is_some()));
-    cache.key([&shape, &*request.authority.host, request.path, request.query.unwrap_or(b"")])
+    cache.key(parts_of_url(request, &shape(request, u8::from(request.query.is_some()))))
+}
+
+/// What the key of a URL is made of, with its shape.
+#[inline]
+pub(crate) fn parts_of_url<'a>(request: &'a Request<'_>, shape: &'a [u8; 4]) -> [&'a [u8]; 4] {
+    [shape, &*request.authority.host, request.path, request.query.unwrap_or(b"")]
 }
 
 fn key_of_path(cache: &Cache, request: &Request<'_>) -> Key {

@@ -12,7 +12,7 @@ use crate::backend_health::HealthOrder;
 use crate::clock::deadline_now_ms;
 use crate::dry_runner::mocked_origins::Stage;
 use crate::limits::{VCL_LABELS_MAX, VCL_NAME_BYTES_MAX, VCL_PROGRAMS_MAX};
-use crate::origin::Origins;
+use crate::origin::Origin;
 use crate::prober::{Prober, Probes, Probing};
 use crate::site::Site;
 use crate::vcl_site::{Surroundings, VclLabel, VclProgram, VclSite};
@@ -65,8 +65,8 @@ impl VclShelf {
     }
 
     /// Begins to probe the origins of a configuration. In a dry run nobody is asked anything.
-    pub(crate) fn probe_origins(&self, origins: &Origins) -> Result<Probes, String> {
-        let probed = origins.all().iter().filter(|_| self.stage.is_none()).filter_map(Probing::of_addresses);
+    pub(crate) fn probe_origins<'a>(&self, origins: impl Iterator<Item = &'a Arc<Origin>>) -> Result<Probes, String> {
+        let probed = origins.filter(|_| self.stage.is_none()).filter_map(Probing::of_addresses);
         self.prober.begin(probed.collect())
     }
 

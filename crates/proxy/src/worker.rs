@@ -164,6 +164,7 @@ fn sweep_origins(core: &Core) {
     let (site, now_ms) = (core.site(), core.now().mono_ms);
     site.origins.sweep(core.index, now_ms);
     site.forward.sweep(core.index, now_ms);
+    site.fleet.iter().for_each(|fleet| fleet.sweep(core.index, now_ms));
     let shelf = &core.shared.shelf;
     for vcl in &**shelf.programs() {
         vcl.sweep(core.index, now_ms);

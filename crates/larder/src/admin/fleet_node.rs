@@ -39,6 +39,18 @@ impl Node for FleetNode {
         self.0.condemned_before(mark);
     }
 
+    fn hear(&self, position: u64) {
+        self.0.hear_log_position(position);
+    }
+
+    fn stand_alone(&self, is_alone: bool) {
+        self.0.stand_alone(is_alone);
+    }
+
+    fn reach(&self, position: u64) {
+        self.0.reach_log_position(position);
+    }
+
     fn extend_lease(&self, until_ms: u64) {
         self.0.extend_fleet_lease(until_ms);
     }

@@ -29,6 +29,8 @@ pub struct Observation {
     pub origins: Vec<OriginStatus>,
     /// Proxies that the forward proxy asks.
     pub parents: Vec<OriginStatus>,
+    /// The nodes of the fleet.
+    pub nodes: Vec<OriginStatus>,
     /// Of the last five minutes, and of the last hour.
     pub hit_ratios: [HitRatios; 2],
     pub vcls: Vec<VclStatus>,
@@ -119,6 +121,7 @@ impl Observation {
             disks: proxy.disks_status(),
             origins: proxy.origins_status(),
             parents: proxy.parents_status(),
+            nodes: proxy.nodes_status(),
             hit_ratios: [5, 60].map(|minutes| proxy.hit_ratios(minutes)),
             vcls: proxy.vcls_status(),
             edges: proxy.edges(),
@@ -217,6 +220,7 @@ pub mod tests {
                 faults: std::array::from_fn(|at| at as u64 + 1),
             }],
             parents: Vec::new(),
+            nodes: Vec::new(),
             hit_ratios: [(300, Some(87.654)), (61, None)].map(|(seconds, percent)| HitRatios {
                 seconds,
                 request_percent: percent,

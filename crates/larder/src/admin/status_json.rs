@@ -4,7 +4,7 @@
 //! reading, writing, waiting); `stub_status`, nginx's seven numbers under nginx's names; every other counter of `proxy::counters` under its own name (`requests`, `hits`,
 //! `misses` …); `hit_percent`; `memory` (limit_bytes, base_bytes, occupied_bytes, share_bytes, refuses, used_bytes, leaving_bytes, file_bytes, resident_bytes), `objects`, `keys`,
 //! `evictions`, `invalidated`, `stored`; `latency_micros` (hit and origin: count, p50, p90, p99, mean); `origins`;
-//! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` as `origins`;
+//! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` and `nodes` as `origins`;
 //! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
 //! directory, expires, renews, failures, last_failure); `coding` (threads; of the work that somebody waits for, `now`, and the other, `idle`: jobs,
 //! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `reloads` (taken, failures, and the last one: at, outcome, changed and warnings or
@@ -81,6 +81,7 @@ pub fn status(seen: &Observation) -> String {
     let ratios = json!({ "5min": hit_ratios(&seen.hit_ratios[0]), "60min": hit_ratios(&seen.hit_ratios[1]) });
     top.insert("hit_ratios".to_owned(), ratios);
     top.insert("parents".to_owned(), seen.parents.iter().map(origin_json).collect());
+    top.insert("nodes".to_owned(), seen.nodes.iter().map(origin_json).collect());
     top.insert("origins".to_owned(), seen.origins.iter().map(origin_json).collect());
     top.insert("vcls".to_owned(), vcls_json(&seen.vcls));
     let certificates = seen.certificates.iter().map(|certificate| {

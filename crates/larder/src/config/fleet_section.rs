@@ -1,94 +1,301 @@
-//! `[fleet]`: nodes that tell one another what was purged.
+//! `[fleet]`: the nodes that serve the same site, how they know one another, and which of them this one is. What they tell one another is read
+//! in `fleet_log_words`.
 
-use fleet::{Acknowledge, LogPlace};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use proxy::settings::{
+    BalanceKind, BalanceSettings, FleetSecret, FleetSettings, HashKey, ListenAddress, ListenMode, ListenerSettings,
+    OriginUrl, OwnAddress, UrlShare, is_of_this_machine,
+};
+use toml::de::DeValue;
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, duration, text};
-use crate::fleet_plan::{LOG_KEY, LogPlan};
-use crate::limits::{FLEET_LEASE_MAX, FLEET_LEASE_MIN};
-use crate::plan::Plan;
+use super::section::{Node, Section, parsed, path, text};
+use super::{fleet_log_words, origin_balance, origin_protocol, origin_tls, sections, timeout_words};
+use crate::addresses::parse_origin;
+use crate::bounded_file;
+use crate::limits::{
+    FLEET_CONNECT_TIMEOUT_DEFAULT, FLEET_LOAD_MAX_DEFAULT, FLEET_LOAD_MAX_MOST, FLEET_SECRET_BYTES_MIN,
+};
+use crate::limits::{FLEET_LOAD_MAX_LEAST, TOKEN_FILE_BYTES_MAX};
+use crate::plan::{Plan, origin_with_defaults};
 
+/// What errors and events call the nodes.
+const NAME: &str = "fleet";
+const LOAD_FORM: &str = "a number from 1 to 100, such as 1.25";
+
+/// The nodes may share what was purged, or own URLs, or both.
 pub fn read(mut section: Section<'_>, plan: &mut Plan) {
-    let name = section.read("name", |node| word(node, "name"));
-    let key = section.read("log_key", |node| word(node, "key")).unwrap_or_else(|| LOG_KEY.to_owned());
-    let lease = section.read("lease", |node| {
-        let lease = duration(node)?;
-        let is_fit = (FLEET_LEASE_MIN..=FLEET_LEASE_MAX).contains(&lease);
-        is_fit.then_some(lease).ok_or_else(|| {
-            let why = "a lease is 500ms to 1h: 5s asks an origin little, and nothing is older than that";
-            Complaint::new(node.span(), "no node can keep such a lease", why)
-        })
-    });
-    let acknowledge = section.read("acknowledge", |node| choice(node, &Acknowledge::ALL.map(|at| (at.word(), at))));
-    let log = section.read("log", |node| {
-        let url = text(node)?;
-        let place = LogPlace::new(url, &key)
-            .map_err(|why| Complaint::new(node.span(), "this is no address of a Redis or Valkey", why))?;
-        Ok((place, url.to_owned()))
-    });
-    if log.is_none() && [lease.is_some(), acknowledge.is_some()].contains(&true) && !section.has("log") {
-        let complaint =
-            Complaint::new(section.span(), "[fleet] says how to use a log and not where it is", "does not act");
-        section.complaints().add(complaint.suggest("write log = \"redis://HOST:6379\""));
+    let has_log = fleet_log_words::are_in(&section);
+    if has_log {
+        fleet_log_words::read(&mut section, plan);
     }
-    plan.fleet_log = log.map(|(place, url)| LogPlan {
-        place,
-        url,
-        key,
-        name,
-        lease: lease.unwrap_or(LogPlan::LEASE),
-        acknowledge: acknowledge.unwrap_or_default(),
-    });
+    if !has_log || OWNERS_WORDS.iter().any(|word| section.has(word)) {
+        read_owners(&mut section, plan);
+    }
     section.end();
 }
 
-/// What may be a part of a key, and be shown in a line.
-fn word(node: Node<'_>, what: &str) -> Result<String, Complaint> {
-    let written = text(node)?;
-    let is_fit = !written.is_empty()
-        && written.len() <= 64
-        && written.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
-    is_fit.then(|| written.to_owned()).ok_or_else(|| {
-        let why = "letters, digits and - _ . : are, up to 64 of them";
-        Complaint::new(node.span(), format!("`{written}` is no {what} of a fleet"), why)
-    })
+/// What is said of owners alone.
+const OWNERS_WORDS: [&str; 13] = [
+    "peers",
+    "secret_file",
+    "address",
+    "load_max",
+    "max_connections",
+    "queue_max",
+    "queue_timeout",
+    "ejection_failures",
+    "ejection_time",
+    "timeouts",
+    "probe",
+    "tls",
+    "http2",
+];
+
+fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
+    let peers = section.read_list("peers", peer).unwrap_or_default();
+    let (urls, shares): (Vec<OriginUrl>, Vec<UrlShare>) = peers.into_iter().unzip();
+    let mut nodes = origin_with_defaults(NAME.to_owned(), urls);
+    sections::connection_words(section, &mut nodes);
+    nodes.probe = origin_balance::probe(section, None, &nodes.urls);
+    nodes.tls = origin_tls::read(section, &nodes.urls);
+    nodes.http2 = origin_protocol::read(section, &nodes.urls);
+    nodes.timeouts = timeout_words::of_origin(section);
+    nodes.timeouts.connect = nodes.timeouts.connect.or(Some(FLEET_CONNECT_TIMEOUT_DEFAULT));
+    // Which one is asked next, and that nobody is who is left out, the fleet says itself.
+    nodes.retries.on_connect = false;
+    let own = section.read("address", own_address);
+    let load_max_permille = section.read("load_max", load_max).unwrap_or(FLEET_LOAD_MAX_DEFAULT);
+    plan.fleet_secret_file = section.read("secret_file", |node| parsed(node, "file", "a path", path));
+    section.require(
+        "peers",
+        "write peers = [\"http://10.0.0.1:8080\", \"http://10.0.0.2:8080\"]: all nodes, this one too",
+    );
+    if plan.fleet_secret_file.is_none() && section.get("secret_file").is_none() {
+        let complaint = Complaint::new(section.span(), "`peers` needs secret_file", "anybody could speak as a node");
+        let complaint = complaint.following_from(&["peers"]);
+        section
+            .complaints()
+            .add(complaint.suggest("write secret_file = \"fleet.secret\": the same file on every node"));
+    }
+    if plan.vcl_file.is_some() {
+        let what = "peers of [fleet] says nothing beside a VCL, which decides by itself whom it asks";
+        section.complaints().add(Complaint::new(section.span(), what, "does not act"));
+    }
+    plan.warnings.extend(warning(&nodes.urls, own.as_ref(), &plan.settings.listeners));
+    let own = own.unwrap_or_else(|| OwnAddress::OnPorts(ports(&plan.settings.listeners)));
+    nodes.balance = BalanceSettings { shares, breaks_circuit: true, ..BalanceSettings::default() };
+    // Until it is read, nobody's.
+    let secret = FleetSecret::new(&[]);
+    plan.settings.fleet = Some(Arc::new(FleetSettings { nodes, secret, own, load_max_permille }));
+}
+
+/// The secret, which lies in a file of its own.
+pub fn read_secret(plan: &mut Plan) -> Result<(), String> {
+    let (Some(fleet), Some(file)) = (&plan.settings.fleet, &plan.fleet_secret_file) else { return Ok(()) };
+    let wrong = |why: String| format!("secret_file of [fleet]: {}: {why}", file.display());
+    let found = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
+    if found.mode() & READABLE_BY_OTHERS != 0 {
+        plan.warnings.push(wrong("everybody on this machine can read it".to_owned()));
+    }
+    let text = bounded_file::read_text(file, TOKEN_FILE_BYTES_MAX).map_err(|error| wrong(error.to_string()))?;
+    let text = text.trim_end();
+    if text.len() < FLEET_SECRET_BYTES_MIN || text.contains(char::is_whitespace) {
+        return Err(wrong(format!(
+            "a secret is at least {FLEET_SECRET_BYTES_MIN} characters without spaces: openssl rand -hex 32"
+        )));
+    }
+    let mut fleet = FleetSettings { secret: FleetSecret::new(text.as_bytes()), ..(**fleet).clone() };
+    fleet.nodes.balance.kind = BalanceKind::Hash(HashKey::Stored(fleet.secret.digest_key()));
+    plan.settings.fleet = Some(Arc::new(fleet));
+    Ok(())
+}
+
+const READABLE_BY_OTHERS: u32 = 0o004;
+
+/// A node, as an origin's servers are written; `dns:HOST:PORT` is all addresses of a name, which `http://HOST:PORT` is, too.
+fn peer(node: Node<'_>) -> Result<(OriginUrl, UrlShare), Complaint> {
+    let (url, share) = match text(node)?.strip_prefix("dns:") {
+        None => origin_balance::url(node)?,
+        Some(rest) => origin_balance::url_of(node, &format!("http://{rest}"))?,
+    };
+    if matches!(url, OriginUrl::Unix(_)) || share.is_backup {
+        let why = "a node is http://HOST:PORT, https://HOST:PORT or h2://HOST:PORT, and no backup";
+        return Err(Complaint::new(node.span(), "this is no node of a fleet", why));
+    }
+    Ok((url, share))
+}
+
+/// As the others call it.
+fn own_address(node: Node<'_>) -> Result<OwnAddress, Complaint> {
+    let wrong = |why: String| Complaint::new(node.span(), "this is no address of a node", why);
+    let url = parse_origin(text(node)?).map_err(wrong)?;
+    match place(&url) {
+        None => Err(wrong("write it as it stands in peers: http://HOST:PORT".to_owned())),
+        Some((_, port)) => Ok(ip_of(&url).map_or(OwnAddress::OnPorts(vec![port]), OwnAddress::At)),
+    }
+}
+
+/// In thousandths.
+fn load_max(node: Node<'_>) -> Result<u32, Complaint> {
+    let load = match node.get_ref() {
+        DeValue::Float(load) => load.as_str().parse::<f64>().ok(),
+        DeValue::Integer(load) => load.as_str().parse::<f64>().ok(),
+        _ => None,
+    };
+    let permille = load.map(|load| (load * 1_000.0).round() as u32);
+    let permille = permille.filter(|permille| (FLEET_LOAD_MAX_LEAST..=FLEET_LOAD_MAX_MOST).contains(permille));
+    permille.ok_or_else(|| Complaint::new(node.span(), "the load is out of range", LOAD_FORM))
+}
+
+fn place(url: &OriginUrl) -> Option<(&str, u16)> {
+    match url {
+        OriginUrl::Tcp { host, port } | OriginUrl::Tls { host, port } | OriginUrl::Http2 { host, port } => {
+            Some((host, *port))
+        }
+        OriginUrl::Unix(_) | OriginUrl::Mocked(_) => None,
+    }
+}
+
+/// `None`: it is a name.
+fn ip_of(url: &OriginUrl) -> Option<SocketAddr> {
+    let (host, port) = place(url)?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    Some(SocketAddr::new(bare.parse::<IpAddr>().ok()?, port))
+}
+
+fn ports(listeners: &[ListenerSettings]) -> Vec<u16> {
+    let of = |listener: &ListenerSettings| match listener.address {
+        ListenAddress::Tcp(address) if listener.mode == ListenMode::Accelerate => Some(address.port()),
+        _ => None,
+    };
+    listeners.iter().filter_map(of).collect()
+}
+
+/// Where it is not to be seen which of the nodes this one is. Names are looked up later.
+fn warning(urls: &[OriginUrl], own: Option<&OwnAddress>, listeners: &[ListenerSettings]) -> Option<String> {
+    let known: Vec<SocketAddr> = urls.iter().map(ip_of).collect::<Option<_>>()?;
+    let ports = ports(listeners);
+    let is_own = |at: &&SocketAddr| match own {
+        Some(OwnAddress::At(own)) => own == *at,
+        Some(OwnAddress::OnPorts(ports)) => ports.contains(&at.port()) && is_of_this_machine(at.ip()),
+        None => ports.contains(&at.port()) && is_of_this_machine(at.ip()),
+    };
+    match known.iter().filter(is_own).count() {
+        0 if known.is_empty() => None,
+        0 if own.is_some() => {
+            Some("fleet.address is none of fleet.peers: this node owns no URL, and asks owners alone".to_owned())
+        }
+        0 => Some(
+            "none of fleet.peers is an address of this machine with a port that larder listens on: this node owns no \
+             URL, and asks owners alone (fleet.address says which one it is)"
+                .to_owned(),
+        ),
+        1 => None,
+        several => Some(format!("{several} of fleet.peers may be this node: fleet.address says which one it is")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::path::Path;
 
-    use super::super::read as read_config;
+    use super::super::{ConfigError, load, read as read_config};
     use super::*;
 
-    fn plan(text: &str) -> Option<LogPlan> {
-        read_config(text).unwrap_or_else(|wrong| panic!("{wrong:?}")).fleet_log
+    const TWO: &str = "[fleet]\npeers = [\"http://192.0.2.1:80\", \"http://192.0.2.2:80 weight=2\"]\n";
+
+    fn plan(text: &str) -> Plan {
+        read_config(text).unwrap_or_else(|wrong| panic!("{wrong:?}"))
+    }
+
+    fn complaint(text: &str) -> String {
+        let complaints = read_config(text).unwrap_err();
+        format!("{}: {} {:?}", complaints[0].what, complaints[0].label, complaints[0].suggestion)
     }
 
     #[test]
-    fn a_fleet_has_a_log_where_one_is_named() {
-        assert!(plan("").is_none());
-        let log = plan("[fleet]\nlog = \"redis://10.0.0.5\"\n").unwrap();
-        assert_eq!(log.said(), ("redis://10.0.0.5", "larder", None, Duration::from_secs(5), "logged"));
-        let log = plan(
-            "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\n",
+    fn nodes_are_an_origin_whose_circuit_breaks() {
+        let fleet = plan(&format!("{TWO}secret_file = \"s\"\nload_max = 2\n")).settings.fleet.unwrap();
+        assert_eq!((fleet.nodes.urls.len(), fleet.nodes.balance.shares[1].weight), (2, 2));
+        assert!(fleet.nodes.balance.breaks_circuit && !fleet.nodes.retries.on_connect);
+        assert_eq!(
+            (fleet.load_max_permille, fleet.nodes.timeouts.connect),
+            (2_000, Some(FLEET_CONNECT_TIMEOUT_DEFAULT))
         );
-        let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied");
-        assert_eq!(log.unwrap().said(), expect);
-    }
-
-    fn check(lines: &str, expect: &str) {
-        let wrong = read_config(&format!("[fleet]\n{lines}\n")).err().expect(lines);
-        assert_eq!(wrong.iter().map(|complaint| complaint.what.as_str()).collect::<Vec<_>>(), [expect], "{lines}");
+        let named = plan("[fleet]\npeers = \"dns:nodes.internal:8080\"\nsecret_file = \"s\"\n").settings.fleet.unwrap();
+        assert_eq!(named.nodes.urls, [OriginUrl::Tcp { host: "nodes.internal".to_owned(), port: 8080 }]);
+        assert!(plan("").settings.fleet.is_none());
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
-        check("log = \"http://a\"", "this is no address of a Redis or Valkey");
-        check("log = \"redis://a\"\nlease = \"100ms\"", "no node can keep such a lease");
-        check("log = \"redis://a\"\nlease = \"2h\"", "no node can keep such a lease");
-        check("log = \"redis://a\"\nname = \"a b\"", "`a b` is no name of a fleet");
-        check("log = \"redis://a\"\nlog_key = \"\"", "`` is no key of a fleet");
-        check("lease = \"5s\"", "[fleet] says how to use a log and not where it is");
+    fn nodes_without_a_secret_are_none() {
+        let said = complaint(TWO);
+        assert!(said.contains("`peers` needs secret_file: anybody could speak as a node"), "{said}");
+        for (peers, expect) in [
+            ("[\"unix:/run/x\"]", "no node of a fleet"),
+            ("[\"http://192.0.2.1 backup\"]", "no node of a fleet"),
+            ("[\"dns:\"]", "cannot be an origin"),
+        ] {
+            let said = complaint(&format!("[fleet]\npeers = {peers}\nsecret_file = \"s\"\n"));
+            assert!(said.contains(expect), "{peers}: {said}");
+        }
+        let said = complaint("[fleet]\nsecret_file = \"s\"\n");
+        assert!(said.contains("peers"), "{said}");
+        for load in ["0.9", "101", "\"1\""] {
+            let said = complaint(&format!("{TWO}secret_file = \"s\"\nload_max = {load}\n"));
+            assert!(said.contains("from 1 to 100"), "{load}: {said}");
+        }
+    }
+
+    #[test]
+    fn which_node_this_one_is_is_found_or_said() {
+        let check = |text: &str, own: OwnAddress, warns: Option<&str>| {
+            let plan = plan(&format!("{text}secret_file = \"s\"\n"));
+            assert_eq!(plan.settings.fleet.unwrap().own, own, "{text}");
+            match warns {
+                None => assert_eq!(plan.warnings, [""; 0], "{text}"),
+                Some(words) => {
+                    assert!(plan.warnings.iter().any(|warning| warning.contains(words)), "{:?}", plan.warnings)
+                }
+            }
+        };
+        let (at, none) = (OwnAddress::At("192.0.2.2:80".parse().unwrap()), OwnAddress::OnPorts(vec![80]));
+        check(&format!("{TWO}address = \"http://192.0.2.2\"\n"), at, None);
+        let strange = OwnAddress::At("192.0.2.3:80".parse().unwrap());
+        check(&format!("{TWO}address = \"http://192.0.2.3\"\n"), strange, Some("fleet.address is none of fleet.peers"));
+        let listen = "[[listen]]\naddress = \"127.0.0.1:80\"\n";
+        check(&format!("{listen}{TWO}"), none.clone(), Some("none of fleet.peers"));
+        let here = format!("{listen}[fleet]\npeers = [\"http://127.0.0.1:80\", \"http://192.0.2.2\"]\n");
+        check(&here, none, None);
+        let twice = "[[listen]]\naddress = \"127.0.0.1:80\"\n[[listen]]\naddress = \"127.0.0.1:81\"\n[fleet]\npeers = \
+                     [\"http://127.0.0.1:80\", \"http://127.0.0.1:81\"]\n";
+        check(twice, OwnAddress::OnPorts(vec![80, 81]), Some("2 of fleet.peers may be this node"));
+    }
+
+    #[test]
+    fn the_secret_lies_in_a_file_beside_the_config() {
+        let folder = std::env::temp_dir().join(format!("larder-fleet-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("larder.toml"), format!("{TWO}secret_file = \"fleet.secret\"\n")).unwrap();
+        let loaded = |folder: &Path| {
+            load(&folder.join("larder.toml"))
+                .map(|plan| plan.settings.fleet)
+                .map_err(|why: ConfigError| why.show(false))
+        };
+        assert!(loaded(&folder).unwrap_err().contains("fleet.secret: No such file"));
+        for wrong in ["short\n", "0123456789abcdef 0123456789abcdef\n"] {
+            std::fs::write(folder.join("fleet.secret"), wrong).unwrap();
+            let said = loaded(&folder).unwrap_err();
+            assert!(said.contains("secret_file of [fleet]") && !said.contains("0123"), "{said}");
+        }
+        std::fs::write(folder.join("fleet.secret"), "0123456789abcdef0123456789abcdef\n").unwrap();
+        let fleet = loaded(&folder).unwrap().unwrap();
+        assert_eq!(fleet.secret, FleetSecret::new(b"0123456789abcdef0123456789abcdef"));
+        assert_eq!(fleet.nodes.balance.kind, BalanceKind::Hash(HashKey::Stored(fleet.secret.digest_key())));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

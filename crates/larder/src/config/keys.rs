@@ -146,6 +146,18 @@ pub const SECTIONS: &[SectionDefinition] = &[
             forward_keys::PARENT,
         )],
     ),
+    section(
+        "fleet",
+        false,
+        "fleet_keys.rs",
+        &[
+            group("--- Several nodes that serve one site. docs/fleet.md What they tell one another:", fleet_keys::FLEET_LOG),
+            group("And which of them is asked before an origin.", fleet_keys::FLEET),
+        ],
+    ),
+    section("fleet.probe", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_PROBE)]),
+    section("fleet.timeouts", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_TIMEOUTS)]),
+    section("fleet.tls", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_TLS)]),
     section("log", false, "store_keys.rs", &[group("--- The access log. docs/access-log.md", store_keys::LOG)]),
     section(
         "traces",
@@ -154,15 +166,6 @@ pub const SECTIONS: &[SectionDefinition] = &[
         &[group(
             "--- Traces. docs/traces.md",
             trace_keys::TRACES,
-        )],
-    ),
-    section(
-        "fleet",
-        false,
-        "fleet_keys.rs",
-        &[group(
-            "--- Nodes that share what was purged. docs/fleet.md",
-            fleet_keys::FLEET,
         )],
     ),
     section(

@@ -24,6 +24,11 @@ pub fn url(node: Node<'_>) -> Result<(OriginUrl, UrlShare), Complaint> {
         }),
         _ => complaint,
     })?;
+    url_of(node, written)
+}
+
+/// The same of what is written there in other words.
+pub fn url_of(node: Node<'_>, written: &str) -> Result<(OriginUrl, UrlShare), Complaint> {
     let (mut rest, mut share) = (written.trim_end(), UrlShare::default());
     while let Some((before, word)) = rest.rsplit_once(' ') {
         match word.strip_prefix("weight=") {

@@ -16,6 +16,7 @@ pub fn apply(plan: &mut Plan, folder: &Path) {
     plan.vcl_file.iter_mut().chain(&mut plan.vcl_path).for_each(beside);
     plan.disks.iter_mut().for_each(|disk| beside(&mut disk.path));
     plan.admin.token_file.iter_mut().for_each(beside);
+    plan.fleet_secret_file.iter_mut().for_each(beside);
     if let HistoryPlace::At(file) = &mut plan.admin.history {
         beside(file);
     }

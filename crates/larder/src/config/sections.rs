@@ -208,21 +208,7 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     let (urls, shares) = urls.unwrap_or_default().into_iter().unzip();
     let mut origin = origin_with_defaults(name.to_owned(), urls);
     origin.fastcgi = fastcgi;
-    if let Some(n) = section.read("max_connections", at_least_one) {
-        origin.connections_max = n;
-    }
-    if let Some(n) = section.read("queue_max", whole) {
-        origin.queue_max = n;
-    }
-    if let Some(time) = section.read("queue_timeout", duration) {
-        origin.queue_timeout = time;
-    }
-    if let Some(n) = section.read("ejection_failures", at_least_one) {
-        origin.ejection_failures = n;
-    }
-    if let Some(time) = section.read("ejection_time", duration) {
-        origin.ejection_time = time;
-    }
+    connection_words(&mut section, &mut origin);
     origin.host = section.read("host", host_field);
     origin.balance = origin_balance::balance(&mut section, shares);
     origin.probe = origin_balance::probe(&mut section, origin.host.as_deref(), &origin.urls);
@@ -239,6 +225,25 @@ fn origin(mut section: Section<'_>, name: &str) -> Option<OriginSettings> {
     }
     section.end();
     Some(origin)
+}
+
+/// How many connections there are to it, who waits for one, and who is left out for failures.
+pub fn connection_words(section: &mut Section<'_>, origin: &mut OriginSettings) {
+    if let Some(n) = section.read("max_connections", at_least_one) {
+        origin.connections_max = n;
+    }
+    if let Some(n) = section.read("queue_max", whole) {
+        origin.queue_max = n;
+    }
+    if let Some(time) = section.read("queue_timeout", duration) {
+        origin.queue_timeout = time;
+    }
+    if let Some(n) = section.read("ejection_failures", at_least_one) {
+        origin.ejection_failures = n;
+    }
+    if let Some(time) = section.read("ejection_time", duration) {
+        origin.ejection_time = time;
+    }
 }
 
 fn is_empty_list(node: Node<'_>) -> bool {

@@ -2,7 +2,6 @@
 //! it says, and a node that hears nothing serves nothing old.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 

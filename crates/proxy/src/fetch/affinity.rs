@@ -37,6 +37,7 @@ fn seed_of(key: &HashKey, request: &Request<'_>, client: Option<IpAddr>) -> Opti
             IpAddr::V6(ip) => Some(rendezvous::seed(&ip.octets())),
         },
         HashKey::Cookie(name) => cookie_of(request.fields, name.as_bytes()).map(rendezvous::seed),
+        HashKey::Stored(key) => Some(key.digest(request)),
         HashKey::Header(name) => request.fields.get_all_named(name.as_bytes()).next().map(rendezvous::seed),
     }
 }

@@ -124,6 +124,8 @@ impl Fetch {
             routed: requester.routed,
             script: requester.script.cloned(),
             chosen: None,
+            owner: None,
+            own_fetch: None,
             parent: None,
             ways: Ways::new(),
             body: if purpose.is_for_many() { RequestBody::None } else { requester.body },

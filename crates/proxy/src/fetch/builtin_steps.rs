@@ -27,7 +27,7 @@ use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
 use crate::fetch::timeouts::Timeouts;
 use crate::fetch::whole_time::WholeTime;
-use crate::fetch::{Fetch, OriginReply, affinity, failed, refreshed, slice_manifest};
+use crate::fetch::{Fetch, OriginReply, affinity, asked_owner, failed, refreshed, slice_manifest};
 use crate::forward::Taken;
 use crate::policy;
 use crate::settings::{EsiPages, RouteTimeouts};
@@ -51,6 +51,7 @@ pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
     fetch.timeouts = Timeouts::asked(&said, &origin, &fetch.site.settings.limits);
     fetch.whole = said.whole.map(WholeTime::new);
     (fetch.chosen, fetch.parent) = (Some(origin), parent);
+    asked_owner::begin(fetch);
     // A response that does not say that it is shared is not confirmed by an answer to somebody's credentials: an entity tag need
     // not depend on who asks, and then a 304 would make the one's page the other's.
     if let Purpose::Store(stale) = &mut fetch.purpose

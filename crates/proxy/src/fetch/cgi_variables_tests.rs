@@ -75,6 +75,7 @@ fn told(asked: &str, settings: &FastCgiSettings, path_info: &str, change: impl F
         client: Some(client),
         trace: None,
         parent: None,
+        node: None,
         host: None,
         accept_encoding: None,
         server_name: "larder",

@@ -111,6 +111,12 @@ pub(crate) fn server_error(origin: &Origin, status: u16) -> Failure {
     Failure { status, token: SERVER_ERROR, text, remember_ms: 0 }
 }
 
+/// Another node of the fleet, the owner, says that the origin failed it.
+pub(crate) fn by_owner(nodes: &Origin, upstream: &Upstream, status: u16) -> Failure {
+    let text = says(nodes, upstream, &format!("the origin that it asked failed it: {status}"));
+    Failure { status, token: "owner-origin-failed", text, remember_ms: REMEMBER_MS }
+}
+
 /// The next proxy wants name and password, or others.
 pub(crate) fn login_refused(origin: &Origin) -> Failure {
     let text = format!("\"{}\": wants name and password, or others (forward.parent.login_file)", origin.name).into();

@@ -12,7 +12,7 @@ use crate::fetch::fetch_states::FetchState;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::retry::{Again, Lost, LostBy, Tried};
 use crate::fetch::settled::Settled;
-use crate::fetch::{Fetch, OriginReply, failed, reply, retry, send};
+use crate::fetch::{Fetch, OriginReply, asked_owner, failed, reply, retry, send};
 use crate::forward::Taken;
 use crate::origin::Address;
 use crate::records::fetch_records;
@@ -115,6 +115,16 @@ impl Fetch {
                 Ok(reply) => self.tries.answered(reply.head.status.0),
                 Err(lost) => self.tries.broken(&lost.broken),
             }
+            let outcome = match self.owner {
+                None => outcome,
+                Some(_) => match asked_owner::hear(self, outcome) {
+                    Some(outcome) => outcome,
+                    None => {
+                        self.enter(FetchState::Retry);
+                        continue;
+                    }
+                },
+            };
             let broken = match outcome {
                 Ok(reply) if self.is_refused_by_parent(&reply) => Broken::Origin(failed::login_refused(self.origin())),
                 Ok(reply) if self.is_unasked_tunnel(&reply) => Broken::Origin(failed::unasked_tunnel(self.origin())),

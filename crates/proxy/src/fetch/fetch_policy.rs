@@ -72,6 +72,7 @@ impl Fetch {
             client: self.client,
             trace: self.trace_for_origin(),
             parent: self.parent.map(|_| self.parent_login()),
+            node: self.asked_as_node(),
             host: self.host_to_send(),
             accept_encoding: self.codings_asked(),
             server_name: &self.site.settings.server_name,

@@ -28,7 +28,7 @@ pub(crate) fn response(status: u16, lines: &[&str]) -> ResponseHead {
 }
 
 /// A request of `shop.test` for `/a`.
-pub(super) fn request(method: &str, lines: &[&str]) -> RequestHead {
+pub(crate) fn request(method: &str, lines: &[&str]) -> RequestHead {
     let lines = lines.iter().map(|line| format!("{line}\r\n")).collect::<String>();
     let text = format!("{method} /a HTTP/1.1\r\nHost: shop.test\r\n{lines}\r\n");
     let mut spans = Vec::new();

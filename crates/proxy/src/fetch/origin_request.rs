@@ -1,6 +1,8 @@
 //! The request to an origin as bytes, or as a stream of HTTP/2 has it. The head is generated: what frames the message or belongs to a connection is
 //! never copied.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use message::{Field, FieldName, Fields, FieldsView, Method, Request, Response, Scheme, TargetForm, Version};
 use rules::conditions::{self, Validators};
@@ -13,6 +15,8 @@ use crate::client_identity::ClientIdentity;
 use crate::fetch::claims;
 use crate::fetch::head_sink::HeadSink;
 use crate::fetch::purpose::Purpose;
+use crate::fleet::fleet_settings::FleetSecret;
+use crate::fleet::node_proof::{NODE_FIELD, NodeClaim, Proof};
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;
 use crate::route_rules::RouteRules;
@@ -37,6 +41,8 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) trace: Option<TraceForOrigin<'a>>,
     /// A proxy is asked and not the origin itself, and maybe wants name and password.
     pub(crate) parent: Option<Option<&'a ParentLogin>>,
+    /// Another node of the fleet is asked, which has the route, and knows its client, by what is said here.
+    pub(crate) node: Option<NodeRequest<'a>>,
     /// The Host that the origin is configured to be asked with.
     pub(crate) host: Option<&'a str>,
     /// Which codings it may answer in, where that is ours to say.
@@ -53,6 +59,14 @@ pub(crate) struct OriginRequest<'a> {
     pub(crate) expects_continue: bool,
     /// What its route says.
     pub(crate) rules: Option<&'a RouteRules>,
+}
+
+/// What another node of the fleet is told beside the request.
+pub(crate) struct NodeRequest<'a> {
+    pub(crate) claim: NodeClaim,
+    pub(crate) secret: &'a FleetSecret,
+    /// Where the proof is noted: the answer is about it.
+    pub(crate) proof: &'a Cell<Proof>,
 }
 
 /// What a client says of codings that it takes, and of what it has for them.
@@ -113,7 +127,10 @@ impl OriginRequest<'_> {
             self.write_host(out);
             self.write_client_fields(out);
             write_range_and_conditions(self.purpose, out);
-            self.write_forwarding(fields, out);
+            match &self.node {
+                None => self.write_forwarding(fields, out),
+                Some(node) => self.write_for_node(node, fields, out),
+            }
         }
         out.field_of("Via", |out| forwarded::write_via(fields, self.request.version, self.pseudonym, out));
         match (self.body, self.carried) {
@@ -260,6 +277,17 @@ impl OriginRequest<'_> {
         self.write_trace(out);
     }
 
+    /// The same to another node of the fleet, which believes it by the proof.
+    fn write_for_node(&self, node: &NodeRequest<'_>, fields: FieldsView<'_>, out: &mut impl HeadSink) {
+        let mut forwarding = Fields::default();
+        self.write_senders(fields, &mut forwarding);
+        self.write_site(fields, &mut forwarding);
+        let proof = node.claim.proof(node.secret, &self.request, forwarding.view());
+        node.proof.set(proof);
+        forwarding.view().iter().for_each(|field| out.field(field.name_text, field.value));
+        out.field(NODE_FIELD.as_bytes(), node.claim.said(&proof).as_bytes());
+    }
+
     /// Who asked, through whom. An untrusted peer's own claims are replaced, and the destinations of a forward proxy, which do
     /// not know us, are told nothing of who asks.
     fn write_forwarding(&self, fields: FieldsView<'_>, out: &mut impl HeadSink) {
@@ -267,21 +295,18 @@ impl OriginRequest<'_> {
         if matches!(request.form, TargetForm::Absolute | TargetForm::Authority) {
             return;
         }
-        let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
-        if let Some(peer) = self.client.map(|client| client.peer.ip()) {
-            out.field_of("X-Forwarded-For", |out| forwarded::write_forwarded_for(peer, trusted, fields, out));
-            let mut host = Vec::new();
-            request.authority.write_to(&mut host);
-            out.field_of("Forwarded", |out| {
-                forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out)
-            });
-        }
-        self.write_capability(out);
-        out.field(b"X-Forwarded-Proto", request.scheme.text().as_bytes());
-        match fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
-            Some(host) => out.field(b"X-Forwarded-Host", host),
-            None if request.authority.host.is_empty() => {}
-            None => out.field_of("X-Forwarded-Host", |out| request.authority.write_to(out)),
+        match self.client {
+            // The node that sends it on has said all of it.
+            Some(client) if client.is_node => {
+                let said = fields.iter().filter(|field| SENDERS.contains(&field.name));
+                said.for_each(|field| out.field(field.name_text, field.value));
+                self.write_capability(out);
+            }
+            _ => {
+                self.write_senders(fields, out);
+                self.write_capability(out);
+                self.write_site(fields, out);
+            }
         }
         if matches!(self.purpose, Purpose::Question) {
             if let Some(client) = self.client {
@@ -291,6 +316,32 @@ impl OriginRequest<'_> {
             {
                 fields.get_all_named(original).for_each(|value| out.field(name, value));
             }
+        }
+    }
+
+    /// The client, and who is between it and us.
+    fn write_senders(&self, fields: FieldsView<'_>, out: &mut impl HeadSink) {
+        let request = &self.request;
+        let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
+        if let Some(peer) = self.client.map(|client| client.peer.ip()) {
+            out.field_of("X-Forwarded-For", |out| forwarded::write_forwarded_for(peer, trusted, fields, out));
+            let mut host = Vec::new();
+            request.authority.write_to(&mut host);
+            out.field_of("Forwarded", |out| {
+                forwarded::write_forwarded(peer, trusted, fields, &host, request.scheme, out)
+            });
+        }
+    }
+
+    /// The site as its client knows it.
+    fn write_site(&self, fields: FieldsView<'_>, out: &mut impl HeadSink) {
+        let request = &self.request;
+        let trusted = self.client.is_some_and(|client| client.peer_is_trusted);
+        out.field(b"X-Forwarded-Proto", request.scheme.text().as_bytes());
+        match fields.get(FieldName::XForwardedHost).filter(|_| trusted) {
+            Some(host) => out.field(b"X-Forwarded-Host", host),
+            None if request.authority.host.is_empty() => {}
+            None => out.field_of("X-Forwarded-Host", |out| request.authority.write_to(out)),
         }
     }
 
@@ -328,6 +379,10 @@ impl OriginRequest<'_> {
 pub(super) fn is_last(purpose: &Purpose, is_program_s: bool, fields: FieldsView<'_>) -> bool {
     matches!(purpose, Purpose::Piped) || (is_program_s && fields.has_token(FieldName::Connection, "close"))
 }
+
+/// In these is said who asked, through whom.
+const SENDERS: [FieldName; 4] =
+    [FieldName::XForwardedFor, FieldName::Forwarded, FieldName::XForwardedProto, FieldName::XForwardedHost];
 
 /// Fields that every forwarded head gets anew.
 fn is_ours_to_write(name: FieldName) -> bool {

@@ -57,6 +57,7 @@ fn with_request<T>(
         client: Some(ClientIdentity::of_peer(Peer::of(([192, 0, 2, 1], 4_321).into()))),
         trace: None,
         parent: None,
+        node: None,
         host: None,
         accept_encoding: None,
         server_name: "larder",

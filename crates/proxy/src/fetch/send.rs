@@ -26,7 +26,7 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     let reuse = if fetch.wants_fresh_connection { Reuse::Fresh } else { Reuse::Allowed };
     let connected = {
         let affinity = affinity::of(fetch.origin(), &fetch.head, fetch.client);
-        let avoid = &fetch.failed_at[..];
+        let avoid = fetch.owner.as_ref().map_or(&fetch.failed_at[..], |owner| &owner.avoid);
         let call =
             Call { reuse, affinity, avoid, connect_timeout: fetch.timeouts.connect.after, parties: fetch.parties() };
         let mut connecting = pin!(carriage::open(&fetch.core, fetch.origin(), call, fetch.carriage()));
@@ -49,7 +49,10 @@ pub(crate) async fn run(fetch: &mut Fetch, client: &mut ClientLink<'_>) -> Resul
     if let Some(records) = fetch.records() {
         fetch_records::opened(records, &fetch.origin().name, &upstream);
     }
-    fetch.core.counters.origin_requests.add(1);
+    match fetch.owner {
+        None => fetch.core.counters.origin_requests.add(1),
+        Some(_) => fetch.core.counters.fleet_fetches.add(1),
+    }
     fetch.origin().was_asked();
     fetch.sent = Moment::now();
     fetch.tries.opened(&upstream, fetch.sent);

@@ -195,14 +195,24 @@ impl Book {
             }
             (BalanceKind::Hash(_), Some(key)) => {
                 let accepted = schedule.members_from(0).filter(|&(at, _)| accepts(at));
-                let drawn = |(at, weight): (usize, u32)| (draw(weight, mix(key ^ self.addresses[at].seed)), at);
-                accepted.map(drawn).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
+                self.highest_draw(key, accepted)
             }
             // What has no key belongs to nobody.
             (BalanceKind::RoundRobin | BalanceKind::Hash(_), _) => {
                 schedule.round_from(turn.number).find(|&at| accepts(at))
             }
         }
+    }
+
+    /// The one to which a key belongs.
+    fn highest_draw(&self, key: u64, among: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
+        let drawn = |(at, weight): (usize, u32)| (draw(weight, mix(key ^ self.addresses[at].seed)), at);
+        among.map(drawn).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
+    }
+
+    /// To whom a key would belong if all of them served.
+    pub fn first_by_key(&self, key: u64) -> Option<&Arc<Address>> {
+        self.highest_draw(key, self.primaries.members_from(0)).map(|at| &self.addresses[at])
     }
 
     /// The first of both, unless the other one has less to do for what it weighs.

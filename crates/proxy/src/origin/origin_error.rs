@@ -19,6 +19,8 @@ pub enum Declared {
     InVcl,
     /// `[[forward.parent]]`
     AsParent,
+    /// `[fleet]`
+    AsNode,
     /// Nowhere: a proxy was asked for it. Who asked is told no address.
     AsTarget,
 }
@@ -146,6 +148,7 @@ impl Declared {
             Declared::InVcl => "backend",
             Declared::AsTarget => "destination",
             Declared::AsParent => "proxy",
+            Declared::AsNode => "node of the",
         }
     }
 
@@ -217,6 +220,8 @@ impl OriginError {
             (Declared::InConfig | Declared::AsApplication, "connect_timeout") => "limits.connect_timeout".to_owned(),
             (Declared::AsTarget, "urls") => "forward".to_owned(),
             (Declared::AsParent, "urls") => "forward.parent".to_owned(),
+            (Declared::AsNode, "urls") => "fleet.peers".to_owned(),
+            (Declared::AsNode, _) => format!("fleet.{name}"),
             (Declared::AsTarget | Declared::AsParent, "max_connections") => {
                 "limits.forward_target_connections_max".to_owned()
             }

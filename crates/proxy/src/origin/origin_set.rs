@@ -81,6 +81,12 @@ impl Origins {
         Origins::with(parents, Declared::AsParent, self.shared(), inherited)
     }
 
+    /// Other nodes of a fleet. They go on in the same way.
+    pub(crate) fn of_nodes(&self, nodes: &[OriginSettings], previous: Option<&Origins>) -> Arc<Origins> {
+        let inherited = previous.map_or_else(Vec::new, |p| p.origins.iter().collect());
+        Origins::with(nodes, Declared::AsNode, self.shared(), inherited)
+    }
+
     /// Where a URL leads, for somebody who keeps connections of its own.
     pub(crate) fn whereabouts(&self, url: OriginUrl) -> Whereabouts {
         Whereabouts::new(url, &self.account, &self.resolver)

@@ -307,6 +307,11 @@ impl Servers {
         }
     }
 
+    /// Asks for names whose answers have ended, for who does not wait for them.
+    pub fn look_up_soon(self: &Arc<Self>, resolver: &Resolver, now_ms: u64) {
+        self.ask(resolver, now_ms, false);
+    }
+
     /// Makes sure that there are addresses to connect to, new ones if the old ones expired and newer ones can be had
     /// soon. `elapsed_ms` is the time since `now_ms`.
     pub async fn look_up(

@@ -102,6 +102,7 @@ pub(crate) fn settings(origins: Vec<OriginSettings>) -> Settings {
         routes: Vec::new(),
         roots: Vec::new(),
         status_pages: Vec::new(),
+        fleet: None,
         forward: Default::default(),
         memcached: Vec::new(),
         origins,

@@ -32,7 +32,7 @@ use crate::site::{Backend, Routed, Site};
 use crate::transaction::admitted::{self, AdmittedClient};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::{HasShown, Synth};
-use crate::transaction::{Step, Transaction};
+use crate::transaction::{Step, Transaction, node_admission};
 
 /// A request whose client is not known yet.
 #[derive(Clone)]
@@ -51,12 +51,15 @@ pub(crate) struct Unverified {
 pub(crate) enum Door {
     Forward,
     Route(RouteAt),
+    /// Of other nodes of the fleet, which are known to be such.
+    Node,
 }
 
 impl Door {
     fn passwords(self, site: &Site) -> Option<&Arc<Passwords>> {
         match self {
             Door::Forward => site.forward.passwords.as_ref(),
+            Door::Node => None,
             Door::Route(route) => site.passwords_of(&site.routes.at(route).rules.access.login.as_ref()?.file),
         }
     }
@@ -64,6 +67,7 @@ impl Door {
     fn refusal(self, site: &Site) -> Synth {
         match self {
             Door::Forward => Synth::wants_credentials(HasShown::Wrong),
+            Door::Node => Synth::no_node(),
             Door::Route(route) => {
                 let login = site.routes.at(route).rules.access.login.as_ref();
                 Synth::wants_login(login.map_or("", |login| &login.realm), HasShown::Wrong)
@@ -73,7 +77,7 @@ impl Door {
 
     fn service(self, site: &Site) -> Option<&AuthRequest> {
         match self {
-            Door::Forward => None,
+            Door::Forward | Door::Node => None,
             Door::Route(route) => site.routes.at(route).rules.access.service.as_ref(),
         }
     }
@@ -120,6 +124,9 @@ fn leave_to_the_route(tx: &mut Transaction) {
 /// What it comes to, or where it goes instead.
 async fn admit(tx: &mut Transaction, downstream: &mut Downstream<'_>, unverified: Unverified) -> Result<Verdict, Step> {
     let (site, door) = (Arc::clone(&tx.site), unverified.by);
+    if door == Door::Node {
+        return node_admission::run(tx, downstream, unverified.then).await;
+    }
     count(tx, door, &unverified.also, KnownOfClient::Address)?;
     if let Some(credentials) = &unverified.credentials {
         verify(tx, downstream, credentials, door).await?;
@@ -239,7 +246,7 @@ async fn verify(
 }
 
 /// Waits for something as long as the client does. Whoever has left is led nowhere, though it may be known by now that it might come in.
-async fn while_there<T>(downstream: &mut Downstream<'_>, answer: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn while_there<T>(downstream: &mut Downstream<'_>, answer: impl Future<Output = T>) -> Option<T> {
     let mut answer = pin!(answer);
     poll_fn(|cx| match downstream.has_left(cx) {
         true => Poll::Ready(None),

@@ -37,7 +37,7 @@ use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
 use crate::transaction::synth::Synth;
 use crate::transaction::synthesis;
-use crate::transaction::{BeginIncluded, Step, Transaction, assembled_answer, hit};
+use crate::transaction::{BeginIncluded, Step, Transaction, assembled_answer, hit, node_answer};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
@@ -153,6 +153,7 @@ impl UnplannedFields {
 /// `begin`: how what the answer includes is begun.
 pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Step {
     let (head_only, has_parts) = (tx.wants_head_only(), answer.page().is_some());
+    let word = node_answer::word_of(tx, &answer);
     let outgoing = match answer {
         Answer::Synth(synth) => synthesis::deliver(tx, synth, head_only),
         Answer::ErrorPage { synth, file } => error_page(tx, &synth, &file, head_only),
@@ -175,6 +176,10 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
     let mut outgoing = outgoing;
     if let OutgoingHead::Whole { head, .. } = &mut outgoing.head {
         tx.outcome.status = head.status.0;
+        if let Some(word) = word {
+            node_answer::say(tx, word, head);
+            return Step::Transmit(Box::new(outgoing));
+        }
         // Last, whoever answers. What a page includes has no head of its own.
         if let Some(edits) = tx.site.answer_fields_of(tx.routed).filter(|_| tx.place_in_page.level == 0) {
             edits.apply(&TemplateSource::of(&tx.head.request(), &tx.client), head);
@@ -249,7 +254,8 @@ fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoin
     let said_kind = matches!(plan, AnswerPlan::Parts(_)).then(|| fields.view().get(FieldName::ContentType)).flatten();
     let parts_type = said_kind.map(Box::<[u8]>::from);
     let mut head = match fields {
-        UnplannedFields::Rendered(rendered) if is_whole => AnswerHead::rendered(rendered),
+        // Another node gets what the origin said, and edits it itself.
+        UnplannedFields::Rendered(rendered) if is_whole && tx.node.is_none() => AnswerHead::rendered(rendered),
         UnplannedFields::Complete(fields) => AnswerHead::of_fields(status, fields),
         UnplannedFields::Own(fields) => AnswerHead::planned_of_own(&plan, status, fields, rules),
         fields => {
@@ -262,7 +268,7 @@ fn compose(tx: &Transaction, draft: UnplannedAnswer, head_only: bool) -> Outgoin
         }
     };
     head.reason = reason.filter(|_| is_whole);
-    if tx.is_esi_surrogate() {
+    if tx.is_esi_surrogate() && tx.node.is_none() {
         head.fields.remove(FieldName::SurrogateControl);
     }
     match head.fields.view().count() {

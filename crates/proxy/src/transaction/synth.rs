@@ -120,6 +120,31 @@ impl Synth {
         Synth { reason, ..Synth::new(status, "policy", CacheVerdict::Synth, "") }
     }
 
+    /// Who says to be another node of the fleet, and does not prove it.
+    pub(crate) fn no_node() -> Synth {
+        let text = "Whoever asks as a node of the fleet has to prove that it is one: by the same secret, and by a clock \
+                    that shows the same time (fleet.secret_file).";
+        Synth::new(403, "node-unproven", CacheVerdict::Refused, text)
+    }
+
+    /// One that asks what is not answered here: its configuration is another one.
+    pub(crate) fn node_unable() -> Synth {
+        let text = "This node answers no other one here: its routes are others, or a VCL decides.";
+        Synth::new(503, "node-unable", CacheVerdict::Refused, text)
+    }
+
+    /// One that knows of purges that are not in force here.
+    pub(crate) fn node_behind() -> Synth {
+        let text = "This node is behind the one that asks in the fleet's log of invalidations.";
+        Synth::new(503, NODE_BEHIND, CacheVerdict::Refused, text)
+    }
+
+    /// One that may be asked for this very thing.
+    pub(crate) fn node_crossed() -> Synth {
+        let text = "This node asks another one for the same: their lists differ (fleet.peers).";
+        Synth::new(503, NODE_CROSSED, CacheVerdict::Refused, text)
+    }
+
     /// A fetch that brought nothing, for a program to answer.
     pub(crate) fn unfetched(token: &'static str) -> Synth {
         Synth::new(503, token, CacheVerdict::Error, "")
@@ -537,6 +562,8 @@ fn not_among(why: &str, client: &ClientIdentity) -> String {
 }
 
 pub(crate) const VCL_FAILED: &str = "vcl-failed";
+pub(crate) const NODE_BEHIND: &str = "node-behind";
+pub(crate) const NODE_CROSSED: &str = "node-crossed";
 const LOOP_DETECTED: &str = "loop-detected";
 const FILE_OUTSIDE: &str = "file-outside";
 pub(crate) const MEMORY_SHORT: &str = "memory-short";

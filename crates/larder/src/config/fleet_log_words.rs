@@ -1,0 +1,101 @@
+//! Of `[fleet]`: nodes that tell one another what was purged.
+
+use fleet::{Acknowledge, LogPlace};
+
+use super::complaint::Complaint;
+use super::section::{Node, Section, choice, duration, text};
+use crate::fleet_plan::{LOG_KEY, LogPlan};
+use crate::limits::{FLEET_LEASE_MAX, FLEET_LEASE_MIN};
+use crate::plan::Plan;
+
+/// What is said of the log.
+const WORDS: [&str; 5] = ["log", "log_key", "name", "lease", "acknowledge"];
+
+/// Is anything said of the log?
+pub fn are_in(section: &Section<'_>) -> bool {
+    WORDS.iter().any(|word| section.has(word))
+}
+
+pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
+    let name = section.read("name", |node| word(node, "name"));
+    let key = section.read("log_key", |node| word(node, "key")).unwrap_or_else(|| LOG_KEY.to_owned());
+    let lease = section.read("lease", |node| {
+        let lease = duration(node)?;
+        let is_fit = (FLEET_LEASE_MIN..=FLEET_LEASE_MAX).contains(&lease);
+        is_fit.then_some(lease).ok_or_else(|| {
+            let why = "a lease is 500ms to 1h: 5s asks an origin little, and nothing is older than that";
+            Complaint::new(node.span(), "no node can keep such a lease", why)
+        })
+    });
+    let acknowledge = section.read("acknowledge", |node| choice(node, &Acknowledge::ALL.map(|at| (at.word(), at))));
+    let log = section.read("log", |node| {
+        let url = text(node)?;
+        let place = LogPlace::new(url, &key)
+            .map_err(|why| Complaint::new(node.span(), "this is no address of a Redis or Valkey", why))?;
+        Ok((place, url.to_owned()))
+    });
+    if log.is_none() && [lease.is_some(), acknowledge.is_some()].contains(&true) && !section.has("log") {
+        let complaint =
+            Complaint::new(section.span(), "[fleet] says how to use a log and not where it is", "does not act");
+        section.complaints().add(complaint.suggest("write log = \"redis://HOST:6379\""));
+    }
+    plan.fleet_log = log.map(|(place, url)| LogPlan {
+        place,
+        url,
+        key,
+        name,
+        lease: lease.unwrap_or(LogPlan::LEASE),
+        acknowledge: acknowledge.unwrap_or_default(),
+    });
+}
+
+/// What may be a part of a key, and be shown in a line.
+fn word(node: Node<'_>, what: &str) -> Result<String, Complaint> {
+    let written = text(node)?;
+    let is_fit = !written.is_empty()
+        && written.len() <= 64
+        && written.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
+    is_fit.then(|| written.to_owned()).ok_or_else(|| {
+        let why = "letters, digits and - _ . : are, up to 64 of them";
+        Complaint::new(node.span(), format!("`{written}` is no {what} of a fleet"), why)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::read as read_config;
+    use super::*;
+
+    fn plan(text: &str) -> Option<LogPlan> {
+        read_config(text).unwrap_or_else(|wrong| panic!("{wrong:?}")).fleet_log
+    }
+
+    #[test]
+    fn a_fleet_has_a_log_where_one_is_named() {
+        assert!(plan("").is_none());
+        let log = plan("[fleet]\nlog = \"redis://10.0.0.5\"\n").unwrap();
+        assert_eq!(log.said(), ("redis://10.0.0.5", "larder", None, Duration::from_secs(5), "logged"));
+        let log = plan(
+            "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\n",
+        );
+        let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied");
+        assert_eq!(log.unwrap().said(), expect);
+    }
+
+    fn check(lines: &str, expect: &str) {
+        let wrong = read_config(&format!("[fleet]\n{lines}\n")).err().expect(lines);
+        assert_eq!(wrong.iter().map(|complaint| complaint.what.as_str()).collect::<Vec<_>>(), [expect], "{lines}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        check("log = \"http://a\"", "this is no address of a Redis or Valkey");
+        check("log = \"redis://a\"\nlease = \"100ms\"", "no node can keep such a lease");
+        check("log = \"redis://a\"\nlease = \"2h\"", "no node can keep such a lease");
+        check("log = \"redis://a\"\nname = \"a b\"", "`a b` is no name of a fleet");
+        check("log = \"redis://a\"\nlog_key = \"\"", "`` is no key of a fleet");
+        check("lease = \"5s\"", "[fleet] says how to use a log and not where it is");
+    }
+}
