@@ -194,15 +194,18 @@ impl Shared {
     /// A word was answered that this node began to say at that time.
     pub fn heard_end(&self, asked_ms: u64, end: LogEnd) {
         let mut state = self.state.lock();
-        if !state.has_joined && !state.knows_position {
+        let is_first = !state.has_joined;
+        if is_first && !state.knows_position {
+            // What was fetched since the start may have been purged since: those orders are not read any more.
+            state.condemned = self.node.condemn();
             self.begin_at(&mut state, end.last.clone(), None);
         } else if !state.position.leads_to(&end.last) {
             let why = "the log is not the one that was heard: it was emptied, or has lost its end";
             self.begin_at(&mut state, end.last.clone(), Some(why));
         }
         state.has_joined = true;
-        if end.said < state.roll.read_to() {
-            state.roll.begin_anew();
+        if is_first || end.said < state.roll.read_to() {
+            state.roll.begin(self.node.now_ms());
             state.generation += 1;
         }
         let pledge = Pledge { number: end.last.number, until_ms: asked_ms.saturating_add(self.lease_ms()) };

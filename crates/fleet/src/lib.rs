@@ -28,4 +28,4 @@ pub use fleet::{Fleet, FleetSettings};
 pub use node::{Figures, Node};
 pub use order::{Acknowledge, Ordered};
 pub use redis_log::LogPlace;
-pub use status::{FleetStatus, NodeStatus};
+pub use status::{FleetStatus, NodeStatus, OrderCounts};

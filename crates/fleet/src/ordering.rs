@@ -118,11 +118,11 @@ impl Shared {
     async fn confirmed(&self, logged: Ordered, appended: Appended, logged_ms: u64) -> Ordered {
         let order = LoggedOrder { at: appended.at, words_to: appended.words_to, logged_ms };
         let last_ms = logged_ms.saturating_add(CONFIRMED_WITHIN_MAX.as_millis() as u64);
-        let mut changes = self.changed.subscribe();
+        let (own, mut changes) = (self.word(false), self.changed.subscribe());
         loop {
             changes.mark_unchanged();
             let now_ms = self.node.now_ms();
-            let waiting = self.state.lock().roll.waiting(&order, &self.settings.run, now_ms);
+            let waiting = self.state.lock().roll.waiting(&order, &own, now_ms);
             let (nodes, until_ms) = match waiting {
                 Waiting::Over { lapsed } => return Ordered { acknowledged: Acknowledge::Applied, lapsed, ..logged },
                 Waiting::For { nodes, until_ms } => (nodes, until_ms),

@@ -1,8 +1,8 @@
 //! Which nodes there are, what each has applied, and for whom an order has to wait.
 //!
 //! Nodes say a word of themselves several times a lease, and at once when somebody waits for them. Nobody else says who belongs to the
-//! fleet. A word is what its node's lease counts from: a node whose last word lies more than its lease back serves nothing any more that is older
-//! than that, so nobody has to wait for it.
+//! fleet. What a node serves it has heard of, or fetched, within a lease: so an order that a node does not confirm is waited for until a lease has
+//! gone by since, and no longer.
 
 use std::collections::BTreeMap;
 
@@ -31,6 +31,8 @@ pub struct KnownNode {
     pub word: Word,
     /// When its last word was read here: that is never before it was said.
     pub read_ms: u64,
+    first_id: StreamId,
+    last_id: StreamId,
 }
 
 /// The nodes of a fleet.
@@ -39,6 +41,7 @@ pub struct Roll {
     nodes: BTreeMap<(String, String), KnownNode>,
     /// All words up to there were read.
     read_to: StreamId,
+    listening_since_ms: u64,
 }
 
 /// What is to be waited for.
@@ -77,19 +80,21 @@ impl Roll {
         if self.nodes.len() >= NODES_MAX && !self.nodes.contains_key(&key) {
             self.forget_the_silent(now_ms);
         }
-        self.nodes.insert(key, KnownNode { word, read_ms: now_ms });
+        let first_id = self.nodes.get(&key).map_or(id, |known| known.first_id);
+        self.nodes.insert(key, KnownNode { word, read_ms: now_ms, first_id, last_id: id });
     }
 
-    /// The stream of words has begun anew.
-    pub fn begin_anew(&mut self) {
+    /// Words are read from the first one on: at the start, and where the stream of words has begun anew.
+    pub fn begin(&mut self, now_ms: u64) {
         self.read_to = StreamId::default();
+        self.listening_since_ms = now_ms;
     }
 
     pub fn read_to(&self) -> StreamId {
         self.read_to
     }
 
-    /// Nodes that have not been heard for long are no longer shown, nor waited for: their leases are over.
+    /// Nodes that have not been heard for long are no longer shown, nor waited for: what they serve, if they do, is at most a lease old.
     pub fn forget_the_silent(&mut self, now_ms: u64) {
         self.nodes.retain(|_, node| {
             let kept_ms = FORGOTTEN_AFTER_MS.max(surely_over_after(node.word.lease_ms));
@@ -102,20 +107,17 @@ impl Roll {
     }
 
     /// Who is to be waited for with an order that this run itself has applied.
-    pub fn waiting(&self, order: &LoggedOrder, own_run: &str, now_ms: u64) -> Waiting {
-        let has_read_all = self.read_to >= order.words_to;
+    ///
+    /// A node that does not confirm it may serve what it heard of, or fetched, just before the order: for a lease of its own from then on, whether
+    /// it is heard or not. By then at the latest that is over.
+    pub fn waiting(&self, order: &LoggedOrder, own: &Word, now_ms: u64) -> Waiting {
         let (mut nodes, mut lapsed, mut until_ms) = (Vec::new(), Vec::new(), now_ms);
-        for KnownNode { word, read_ms } in self.nodes.values() {
-            if word.run == own_run || word.applied.includes(&order.at) {
+        let over_ms = |lease_ms: u64| order.logged_ms.saturating_add(surely_over_after(lease_ms));
+        for KnownNode { word, .. } in self.nodes.values() {
+            if word.run == own.run || word.applied.includes(&order.at) || self.is_replaced(word) {
                 continue;
             }
-            let over_after = surely_over_after(word.lease_ms);
-            // What it may serve it heard of before the order: by then at the latest that is over.
-            let mut over_ms = order.logged_ms.saturating_add(over_after);
-            if has_read_all {
-                // All that it said before the order has been read here, and later words tell of the order.
-                over_ms = over_ms.min(read_ms.saturating_add(over_after));
-            }
+            let over_ms = over_ms(word.lease_ms);
             match now_ms > over_ms {
                 true => lapsed.push(word.node.clone()),
                 false => {
@@ -124,10 +126,26 @@ impl Roll {
                 }
             }
         }
-        match nodes.is_empty() && has_read_all {
+        // Who has not listened for a lease yet may not know of a node that is silent just now.
+        let knows_all = order.logged_ms >= self.listening_since_ms.saturating_add(surely_over_after(own.lease_ms));
+        if !knows_all && now_ms <= over_ms(own.lease_ms) {
+            until_ms = until_ms.max(over_ms(own.lease_ms).saturating_add(1));
+            return Waiting::For { nodes, until_ms };
+        }
+        match nodes.is_empty() && self.read_to >= order.words_to {
             true => Waiting::Over { lapsed },
             false => Waiting::For { nodes, until_ms },
         }
+    }
+
+    /// Has a node of this name been started since that is another process, and has this one said nothing behind it? Then it is gone: each node
+    /// has another name.
+    fn is_replaced(&self, word: &Word) -> bool {
+        let of_run = |run: &str| self.nodes.get(&(word.node.clone(), run.to_owned()));
+        let Some(this) = of_run(&word.run) else { return false };
+        self.nodes
+            .values()
+            .any(|other| other.word.node == word.node && other.word.run != word.run && other.first_id > this.last_id)
     }
 }
 
@@ -158,6 +176,7 @@ mod tests {
 
     fn of_three() -> Roll {
         let mut roll = Roll::default();
+        roll.begin(5_000);
         for (at, node) in [(1, "a"), (2, "b"), (3, "c")] {
             roll.note(StreamId(at, 0), word(node, 4), 9_900);
         }
@@ -165,7 +184,7 @@ mod tests {
     }
 
     fn waits(roll: &Roll, order: &LoggedOrder, now_ms: u64) -> Vec<String> {
-        match roll.waiting(order, "run of a", now_ms) {
+        match roll.waiting(order, &word("a", 9), now_ms) {
             Waiting::For { nodes, .. } => nodes,
             Waiting::Over { lapsed } => lapsed.into_iter().map(|node| format!("{node} lapsed")).collect(),
         }
@@ -179,35 +198,52 @@ mod tests {
         roll.note(StreamId(4, 0), word("c", 5), 10_010);
         assert_eq!(waits(&roll, &order, 10_011), ["b"]);
         roll.note(StreamId(5, 0), word("b", 7), 10_020);
-        assert_eq!(roll.waiting(&order, "run of a", 10_021), Waiting::Over { lapsed: vec![] });
+        assert_eq!(roll.waiting(&order, &word("a", 9), 10_021), Waiting::Over { lapsed: vec![] });
     }
 
     #[test]
-    fn a_silent_node_is_waited_for_until_its_lease_is_surely_over() {
+    fn a_silent_node_is_waited_for_until_a_lease_has_gone_by() {
         let roll = of_three();
         let order = order(5, 3);
-        // Its last word was read at 9,900, and the lease has a hundredth and a millisecond more.
-        assert_eq!(
-            roll.waiting(&order, "run of a", 10_001),
-            Waiting::For { nodes: vec!["b".into(), "c".into()], until_ms: 10_912 }
-        );
-        assert_eq!(waits(&roll, &order, 10_911), ["b", "c"]);
-        assert_eq!(waits(&roll, &order, 10_912), ["b lapsed", "c lapsed"]);
+        // The lease has a hundredth and a millisecond more.
+        let nodes = vec!["b".to_owned(), "c".to_owned()];
+        assert_eq!(roll.waiting(&order, &word("a", 9), 10_001), Waiting::For { nodes, until_ms: 11_012 });
+        assert_eq!(waits(&roll, &order, 11_011), ["b", "c"]);
+        assert_eq!(waits(&roll, &order, 11_012), ["b lapsed", "c lapsed"]);
+    }
+
+    /// It may have asked the origin just before the order, and may serve that for a lease.
+    #[test]
+    fn a_node_that_was_silent_for_long_is_waited_for_no_less() {
+        let mut roll = of_three();
+        roll.note(StreamId(4, 0), word("c", 4), 1_000);
+        assert_eq!(waits(&roll, &order(5, 4), 11_011), ["b", "c"]);
     }
 
     #[test]
-    fn before_all_earlier_words_are_read_a_lease_counts_from_the_order() {
-        let roll = of_three();
+    fn before_all_earlier_words_are_read_nothing_is_over() {
+        let mut roll = of_three();
         let order = order(5, 9);
-        assert_eq!(waits(&roll, &order, 10_912), ["b", "c"], "one of them may have said a word since");
-        assert!(matches!(roll.waiting(&order, "run of a", 11_012), Waiting::For { nodes, .. } if nodes.is_empty()));
-        let mut roll = roll;
+        assert!(matches!(roll.waiting(&order, &word("a", 9), 11_012), Waiting::For { nodes, .. } if nodes.is_empty()));
         roll.note(StreamId(9, 0), word("d", 4), 11_012);
         assert_eq!(
             waits(&roll, &order, 11_012),
             ["b lapsed", "c lapsed", "d lapsed"],
             "d too has heard nothing since the order"
         );
+    }
+
+    #[test]
+    fn who_has_just_begun_to_listen_waits_for_those_that_it_does_not_know() {
+        let mut roll = of_three();
+        for (at, node) in [(4, "b"), (5, "c")] {
+            roll.note(StreamId(at, 0), word(node, 5), 10_010);
+        }
+        assert_eq!(roll.waiting(&order(5, 3), &word("a", 9), 10_011), Waiting::Over { lapsed: vec![] });
+        roll.begin(9_500);
+        roll.note(StreamId(5, 0), word("c", 5), 10_010);
+        assert_eq!(roll.waiting(&order(5, 3), &word("a", 9), 10_011), Waiting::For { nodes: vec![], until_ms: 11_012 });
+        assert_eq!(roll.waiting(&order(5, 3), &word("a", 9), 11_012), Waiting::Over { lapsed: vec![] });
     }
 
     #[test]
@@ -222,10 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_was_started_again_is_another_one() {
+    fn a_node_that_was_started_again_stands_for_the_one_before() {
         let mut roll = of_three();
         roll.note(StreamId(4, 0), Word { run: "second".to_owned(), ..word("b", 5) }, 10_001);
-        assert_eq!(waits(&roll, &order(5, 3), 10_002), ["b", "c"], "what the first run serves is not known");
+        assert_eq!(waits(&roll, &order(5, 3), 10_002), ["c"]);
+        // Two that are called alike are two.
+        roll.note(StreamId(5, 0), word("b", 4), 10_003);
+        assert_eq!(waits(&roll, &order(5, 3), 10_004), ["b", "c"]);
     }
 
     #[test]
@@ -234,7 +273,7 @@ mod tests {
         for node in ["b", "c"] {
             roll.note(StreamId(5, 0), Word { is_leaving: true, ..word(node, 4) }, 10_001);
         }
-        assert_eq!(roll.waiting(&order(5, 3), "run of a", 10_002), Waiting::Over { lapsed: vec![] });
+        assert_eq!(roll.waiting(&order(5, 3), &word("a", 9), 10_002), Waiting::Over { lapsed: vec![] });
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl FleetStatus {
         let now_ms = shared.node.now_ms();
         let state = shared.state.lock();
         let furthest = state.roll.nodes().map(|node| node.word.applied.number).max().unwrap_or(0);
-        let shown = |KnownNode { word, read_ms }: &KnownNode| {
+        let shown = |KnownNode { word, read_ms, .. }: &KnownNode| {
             let silent_ms = now_ms.saturating_sub(*read_ms);
             NodeStatus {
                 name: word.node.clone(),

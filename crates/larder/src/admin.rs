@@ -365,6 +365,7 @@ impl Admin {
             acme: self.acme.statuses(),
             acme_counts: self.acme.counts(),
             reloads: self.reloads.figures(),
+            fleet: self.fleet.get().map(|door| door.fleet.status()),
         };
         Observation::of(&self.proxy, circumstances)
     }

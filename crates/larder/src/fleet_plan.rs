@@ -40,7 +40,8 @@ pub struct LogPlan {
 /// Without the address, which may hold a password.
 impl std::fmt::Debug for LogPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LogPlan").field("name", &self.name).field("lease", &self.lease).finish_non_exhaustive()
+        let said = (&self.key, &self.name, self.lease, self.acknowledge);
+        f.debug_tuple("LogPlan").field(&said).finish_non_exhaustive()
     }
 }
 

@@ -4,6 +4,7 @@ mod certificate_rows;
 mod coding_rows;
 mod core_rows;
 mod disk_rows;
+mod fleet_rows;
 mod former_rows;
 mod memory_rows;
 mod origin_rows;
@@ -30,6 +31,7 @@ pub fn groups() -> Vec<MetricGroup> {
         group("Disks", disk_rows::ROWS),
         group("Content codings", coding_rows::ROWS),
         group("Origins", origin_rows::ROWS),
+        group("The fleet", fleet_rows::ROWS),
         group("VCL", program_rows::ROWS),
         group("Certificates", certificate_rows::ROWS),
         MetricGroup { title: "Former names", rows: former_rows::rows() },

@@ -3,6 +3,7 @@
 //! The only file of the admin that looks at the running proxy.
 
 use cache::{CacheStats, DiskStats};
+use fleet::FleetStatus;
 use proxy::counters::{COUNTERS, CoreCounters, CounterKind};
 use proxy::settings::{ListenAddress, ListenerTls};
 use proxy::{CodingStatus, Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, VclStatus, wall_now_ms};
@@ -45,6 +46,9 @@ pub struct Observation {
     /// Orders, and those of them that failed.
     pub acme_counts: (u64, u64),
     pub reloads: ReloadFigures,
+    /// Of the log of purges that is shared, if one is.
+    pub fleet: Option<FleetStatus>,
+    pub fleet_lease_lapsed: bool,
     /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
     pub memory: MemoryStatus,
@@ -95,6 +99,7 @@ pub struct Circumstances {
     pub acme: Vec<AcmeStatus>,
     pub acme_counts: (u64, u64),
     pub reloads: ReloadFigures,
+    pub fleet: Option<FleetStatus>,
 }
 
 impl Observation {
@@ -131,6 +136,8 @@ impl Observation {
             acme: circumstances.acme,
             acme_counts: circumstances.acme_counts,
             reloads: circumstances.reloads,
+            fleet: circumstances.fleet,
+            fleet_lease_lapsed: proxy.has_fleet_lease_lapsed(),
             resident_bytes: process_memory::resident_bytes(),
             memory: proxy.memory_status(),
             coding: proxy.coding_status(),
@@ -169,6 +176,8 @@ pub mod tests {
     use proxy::{BackendStatus, CodingClassStatus, HealthOrder, ProbeStatus};
 
     use super::super::exchange_figures::tests::sample_exchanges;
+    use fleet::OrderCounts;
+
     use super::*;
     use crate::reload_board::{LastReload, ReloadOutcome};
 
@@ -279,6 +288,16 @@ pub mod tests {
                     outcome: ReloadOutcome::refused("larder.toml:3: error\nsecret".to_owned()),
                 }),
             },
+            fleet: Some(FleetStatus {
+                node: "edge-1".to_owned(),
+                lease_ms: 5_000,
+                number: 12,
+                trouble: Some("connection refused".to_owned()),
+                backlog: 3,
+                counts: OrderCounts { acknowledged: [1, 2, 4], fell_short: 5, applied: 13, condemned: 6 },
+                nodes: Vec::new(),
+            }),
+            fleet_lease_lapsed: true,
             resident_bytes: Some(4096),
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
             purge_orders: vec![("tags", "dropped", 3)],

@@ -8,13 +8,8 @@ use crate::fleet_plan::{LOG_KEY, LogPlan};
 use crate::limits::{FLEET_LEASE_MAX, FLEET_LEASE_MIN};
 use crate::plan::Plan;
 
-/// What is said of the log.
-const WORDS: [&str; 5] = ["log", "log_key", "name", "lease", "acknowledge"];
-
-/// Is anything said of the log?
-pub fn are_in(section: &Section<'_>) -> bool {
-    WORDS.iter().any(|word| section.has(word))
-}
+const NO_LOG: &str =
+    "[fleet] says how its log of purges is used and not where that is: a purge is carried out where it is ordered";
 
 pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
     let name = section.read("name", |node| word(node, "name"));
@@ -34,11 +29,9 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
             .map_err(|why| Complaint::new(node.span(), "this is no address of a Redis or Valkey", why))?;
         Ok((place, url.to_owned()))
     });
-    if log.is_none() && [lease.is_some(), acknowledge.is_some()].contains(&true) && !section.has("log") {
-        let complaint =
-            Complaint::new(section.span(), "[fleet] says how to use a log and not where it is", "does not act");
-        section.complaints().add(complaint.suggest("write log = \"redis://HOST:6379\""));
-    }
+    let differs = lease.is_some_and(|lease| lease != LogPlan::LEASE)
+        || acknowledge.is_some_and(|wanted| wanted != Acknowledge::default());
+    plan.warnings.extend((!section.has("log") && differs).then(|| NO_LOG.to_owned()));
     plan.fleet_log = log.map(|(place, url)| LogPlan {
         place,
         url,
@@ -96,6 +89,12 @@ mod tests {
         check("log = \"redis://a\"\nlease = \"2h\"", "no node can keep such a lease");
         check("log = \"redis://a\"\nname = \"a b\"", "`a b` is no name of a fleet");
         check("log = \"redis://a\"\nlog_key = \"\"", "`` is no key of a fleet");
-        check("lease = \"5s\"", "[fleet] says how to use a log and not where it is");
+    }
+
+    #[test]
+    fn words_without_a_log_are_said_to_do_nothing() {
+        let warnings = |text: &str| read_config(text).unwrap().warnings;
+        assert_eq!(warnings("[fleet]\nlease = \"2s\"\n"), [NO_LOG]);
+        assert_eq!(warnings("[fleet]\nlease = \"5s\"\nacknowledge = \"logged\"\n"), [""; 0], "as it is without them");
     }
 }

@@ -26,34 +26,14 @@ use crate::plan::{Plan, origin_with_defaults};
 const NAME: &str = "fleet";
 const LOAD_FORM: &str = "a number from 1 to 100, such as 1.25";
 
+const NO_PEERS: &str = "[fleet] says how owners are asked and has no peers: each node asks the origin by itself";
+
 /// The nodes may share what was purged, or own URLs, or both.
 pub fn read(mut section: Section<'_>, plan: &mut Plan) {
-    let has_log = fleet_log_words::are_in(&section);
-    if has_log {
-        fleet_log_words::read(&mut section, plan);
-    }
-    if !has_log || OWNERS_WORDS.iter().any(|word| section.has(word)) {
-        read_owners(&mut section, plan);
-    }
+    fleet_log_words::read(&mut section, plan);
+    read_owners(&mut section, plan);
     section.end();
 }
-
-/// What is said of owners alone.
-const OWNERS_WORDS: [&str; 13] = [
-    "peers",
-    "secret_file",
-    "address",
-    "load_max",
-    "max_connections",
-    "queue_max",
-    "queue_timeout",
-    "ejection_failures",
-    "ejection_time",
-    "timeouts",
-    "probe",
-    "tls",
-    "http2",
-];
 
 fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
     let peers = section.read_list("peers", peer).unwrap_or_default();
@@ -70,10 +50,11 @@ fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
     let own = section.read("address", own_address);
     let load_max_permille = section.read("load_max", load_max).unwrap_or(FLEET_LOAD_MAX_DEFAULT);
     plan.fleet_secret_file = section.read("secret_file", |node| parsed(node, "file", "a path", path));
-    section.require(
-        "peers",
-        "write peers = [\"http://10.0.0.1:8080\", \"http://10.0.0.2:8080\"]: all nodes, this one too",
-    );
+    if !section.has("peers") {
+        let is_useless = plan.fleet_secret_file.is_some() || own.is_some();
+        plan.warnings.extend(is_useless.then(|| NO_PEERS.to_owned()));
+        return;
+    }
     if plan.fleet_secret_file.is_none() && section.get("secret_file").is_none() {
         let complaint = Complaint::new(section.span(), "`peers` needs secret_file", "anybody could speak as a node");
         let complaint = complaint.following_from(&["peers"]);
@@ -243,8 +224,9 @@ mod tests {
             let said = complaint(&format!("[fleet]\npeers = {peers}\nsecret_file = \"s\"\n"));
             assert!(said.contains(expect), "{peers}: {said}");
         }
-        let said = complaint("[fleet]\nsecret_file = \"s\"\n");
-        assert!(said.contains("peers"), "{said}");
+        let alone = plan("[fleet]\nsecret_file = \"s\"\n");
+        assert!(alone.settings.fleet.is_none());
+        assert_eq!(alone.warnings, [NO_PEERS]);
         for load in ["0.9", "101", "\"1\""] {
             let said = complaint(&format!("{TWO}secret_file = \"s\"\nload_max = {load}\n"));
             assert!(said.contains("from 1 to 100"), "{load}: {said}");

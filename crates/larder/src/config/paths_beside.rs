@@ -153,6 +153,8 @@ path = "access.log"
 [admin]
 address = "unix:a.sock"
 token_file = "token"
+[fleet]
+secret_file = "fleet.secret"
 "#;
 
     fn loaded(folder: &Path) -> Plan {
@@ -211,6 +213,7 @@ token_file = "token"
             log,
             admin,
             plan.admin.token_file.as_ref().expect("one"),
+            plan.fleet_secret_file.as_ref().expect("one"),
         ];
         let names = [
             "l.sock",
@@ -235,6 +238,7 @@ token_file = "token"
             "access.log",
             "a.sock",
             "token",
+            "fleet.secret",
         ];
         for (path, name) in found.into_iter().zip(names) {
             assert_eq!(*path, folder.join(name));

@@ -57,7 +57,7 @@ pub fn text() -> String {
 
 /// It is shown as the value of a key above it.
 fn is_on_one_line(section: &SectionDefinition) -> bool {
-    section.path.starts_with("origin.NAME.") || section.path.starts_with("route.")
+    ["origin.NAME.", "route.", "fleet."].iter().any(|above| section.path.starts_with(above))
 }
 
 /// The one section that is switched on, with its required keys: where the origin is.

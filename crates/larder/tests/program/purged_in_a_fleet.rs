@@ -87,7 +87,7 @@ fn order(acknowledge: &str) -> Value {
 
 #[test]
 fn what_is_purged_at_one_node_is_served_by_none() {
-    let fleet = Fleet::start("everywhere", "5s", false);
+    let fleet = Fleet::start("everywhere", "1s", false);
     assert_eq!(fleet.versions("/page"), [1, 1, 1]);
     for round in 2..12 {
         let version = fleet.origin.renew();
@@ -106,7 +106,7 @@ fn what_is_purged_at_one_node_is_served_by_none() {
 
 #[test]
 fn tags_prefixes_and_soft_purges_reach_all_nodes() {
-    let fleet = Fleet::start("selectors", "5s", false);
+    let fleet = Fleet::start("selectors", "1s", false);
     for (path, selector) in [
         ("/tagged/1", json!({ "tags": ["menu"] })),
         ("/page", json!({ "prefix": "shop.test/p" })),
@@ -192,7 +192,7 @@ fn a_purge_says_what_it_needs_where_there_is_no_fleet() {
 
 #[test]
 fn the_commands_say_how_a_fleet_stands() {
-    let fleet = Fleet::start("commands", "5s", false);
+    let fleet = Fleet::start("commands", "1s", false);
     let node = &fleet.nodes[0];
     assert_eq!(
         node.said(&["purge", "http://shop.test/page", "--applied"]).lines().nth(1),
