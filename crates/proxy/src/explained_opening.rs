@@ -11,8 +11,8 @@ use crate::core::Core;
 use crate::exchange_opening;
 use crate::explain;
 use crate::explain_field::AskedWhy;
-use crate::marked_opening::Unhurried;
 use crate::request_source::{Opened, RequestSource};
+use crate::unhurried::Unhurried;
 
 /// A request that asks goes on without the field. That of an operator is explained, and then takes every step of the story: what is answered
 /// at once has no room for more.

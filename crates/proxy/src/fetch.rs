@@ -66,6 +66,7 @@ pub(crate) mod mirrored;
 pub(crate) mod notes;
 pub(crate) mod origin_body;
 mod origin_request;
+mod owner_steps;
 pub(crate) mod program_answer;
 mod program_steps;
 pub(crate) mod purpose;

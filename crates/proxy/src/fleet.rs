@@ -1,5 +1,5 @@
 //! Nodes that serve the same site. For each URL one of them is its owner, and a fetch whose answer may be stored asks that one in place of the
-//! origin (`fetch/asked_owner.rs`), so that an origin sees one fetch a fleet.
+//! origin (`fetch/owner_steps.rs`), so that an origin sees one fetch a fleet.
 //!
 //! The nodes are an origin of the proxy's own kind, whose addresses they are: names, TLS, HTTP/2, connections, ejection and probes are its
 //! affair, and who owns a URL is its balance by hash. What is here is what an origin does not know: which address is this node itself, who is
@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use message::Request;
 
+pub(crate) mod asking_node;
 pub(crate) mod crossings;
 pub(crate) mod fleet_load;
-pub mod fleet_settings;
+pub mod fleet_secret;
 pub(crate) mod log_position;
+pub mod machine_address;
 pub(crate) mod node_opening;
 pub(crate) mod node_proof;
 pub(crate) mod own_address;
@@ -20,10 +22,10 @@ pub(crate) mod url_digest;
 
 use self::crossings::Crossings;
 use self::fleet_load::{OwnFetch, OwnFetches, is_too_much};
-use self::fleet_settings::FleetSettings;
 use self::own_address::OwnAddresses;
 use crate::counters::CoreCounters;
 use crate::origin::{Address, Affinity, Origin, Origins};
+use crate::settings::FleetSettings;
 
 /// The nodes of a configuration.
 pub(crate) struct Fleet {

@@ -20,6 +20,21 @@ impl Proxy {
         self.shared.cache.fleet_lease().extend(until_ms);
     }
 
+    /// The purge of the log with this number is about to be carried out: nothing from before that may come from an owner.
+    pub fn hear_log_position(&self, position: u64) {
+        self.shared.log_position.hear(position);
+    }
+
+    /// All purges of the log up to this one are in force here.
+    pub fn reach_log_position(&self, position: u64) {
+        self.shared.log_position.reach(position);
+    }
+
+    /// Whether something was purged here that is not in the log yet: no owner is asked meanwhile.
+    pub fn stand_alone(&self, is_alone: bool) {
+        self.shared.log_position.stand_alone(is_alone);
+    }
+
     /// Nothing is served unasked that was fetched longer than a lease ago.
     pub fn has_fleet_lease_lapsed(&self) -> bool {
         let Stamp { mono_ms, .. } = Clock::read().at(Moment::now());

@@ -23,8 +23,8 @@ pub use crate::error_pages::{ErrorClass, ErrorPages};
 pub use crate::esi_settings::{EsiPages, EsiSettings};
 pub use crate::explain_field::ExplainField;
 pub use crate::fastcgi_settings::{FastCgiKeepAlive, FastCgiSettings, RootScripts};
-pub use crate::fleet::fleet_settings::{FleetSecret, FleetSettings, OwnAddress};
-pub use crate::fleet::own_address::is_of_this_machine;
+pub use crate::fleet::fleet_secret::FleetSecret;
+pub use crate::fleet::machine_address::{OwnAddress, is_of_this_machine};
 pub use crate::forward::forward_settings::{
     Destination, ForwardSettings, ParentBalance, ParentLogin, ParentSettings, Whither,
 };
@@ -417,6 +417,17 @@ pub struct OriginSettings {
     pub http2: bool,
     /// It speaks FastCGI, at `Tcp` and `Unix` URLs.
     pub fastcgi: Option<FastCgiSettings>,
+}
+
+/// The nodes of a fleet, and what they have in common.
+#[derive(Clone, Debug)]
+pub struct FleetSettings {
+    /// An origin whose addresses are the nodes, whose balance is by [`HashKey::Stored`] of the secret.
+    pub nodes: OriginSettings,
+    pub secret: FleetSecret,
+    pub own: OwnAddress,
+    /// A node that works on more of our fetches than so many thousandths of its share is passed over.
+    pub load_max_permille: u32,
 }
 
 /// An origin's own, in place of those of `Limits`.

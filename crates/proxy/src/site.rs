@@ -9,13 +9,14 @@ use message::Request;
 
 use crate::counted_routes::CountedRoutes;
 use crate::dictionary_paths::DictionaryPaths;
+use crate::fields_for_us::FieldsForUs;
 use crate::fleet::Fleet;
 use crate::forward::parents::Ways;
 use crate::forward::passwords::Passwords;
 use crate::forward::{Forward, Taken, users_of};
-use crate::marked_opening::FieldsForUs;
 use crate::memcached_gateway::gateway_routes::Gateways;
 use crate::origin::Origins;
+use crate::rendezvous;
 use crate::route_rules::RouteRules;
 use crate::route_rules::answer_fields::AnswerFields;
 use crate::route_table::{RouteAt, RouteTable};
@@ -197,6 +198,11 @@ impl Site {
     #[inline]
     pub(crate) fn route_of(&self, routed: Routed) -> Option<&RouteSettings> {
         routed.route.map(|route| self.routes.at(route))
+    }
+
+    /// What stands for a route in every node of a fleet.
+    pub(crate) fn route_digest(&self, routed: Routed) -> u64 {
+        self.route_of(routed).map_or(0, |route| rendezvous::seed(&route.paths_text()))
     }
 
     /// What its operator says of a request beside who answers it.

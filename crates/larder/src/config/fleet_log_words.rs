@@ -29,7 +29,8 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
             .map_err(|why| Complaint::new(node.span(), "this is no address of a Redis or Valkey", why))?;
         Ok((place, url.to_owned()))
     });
-    let differs = lease.is_some_and(|lease| lease != LogPlan::LEASE)
+    let differs = key != LOG_KEY
+        || lease.is_some_and(|lease| lease != LogPlan::LEASE)
         || acknowledge.is_some_and(|wanted| wanted != Acknowledge::default());
     plan.warnings.extend((!section.has("log") && differs).then(|| NO_LOG.to_owned()));
     plan.fleet_log = log.map(|(place, url)| LogPlan {

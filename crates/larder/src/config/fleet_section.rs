@@ -44,6 +44,7 @@ fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
     nodes.tls = origin_tls::read(section, &nodes.urls);
     nodes.http2 = origin_protocol::read(section, &nodes.urls);
     nodes.timeouts = timeout_words::of_origin(section);
+    let says_something = format!("{nodes:?}") != format!("{:?}", origin_with_defaults(NAME.to_owned(), Vec::new()));
     nodes.timeouts.connect = nodes.timeouts.connect.or(Some(FLEET_CONNECT_TIMEOUT_DEFAULT));
     // Which one is asked next, and that nobody is who is left out, the fleet says itself.
     nodes.retries.on_connect = false;
@@ -51,7 +52,8 @@ fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
     let load_max_permille = section.read("load_max", load_max).unwrap_or(FLEET_LOAD_MAX_DEFAULT);
     plan.fleet_secret_file = section.read("secret_file", |node| parsed(node, "file", "a path", path));
     if !section.has("peers") {
-        let is_useless = plan.fleet_secret_file.is_some() || own.is_some();
+        let is_loaded = load_max_permille != FLEET_LOAD_MAX_DEFAULT;
+        let is_useless = says_something || is_loaded || plan.fleet_secret_file.is_some() || own.is_some();
         plan.warnings.extend(is_useless.then(|| NO_PEERS.to_owned()));
         return;
     }

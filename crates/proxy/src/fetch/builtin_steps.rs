@@ -1,5 +1,6 @@
 //! The steps of a fetch by the built-in policy: the origin is the route's, and RFC 9111 says what becomes of the answer.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use wire::{HopByHop, ResponseBody};
 
 use crate::coding_choice::Codable;
 use crate::fetch::arrival::Arrival;
+use crate::fetch::asked_owner::AskedOwner;
 use crate::fetch::broken::Broken;
 use crate::fetch::builtin_esi;
 use crate::fetch::esi_scan::EsiWish;
@@ -27,10 +29,11 @@ use crate::fetch::purpose::Purpose;
 use crate::fetch::settled::{Ruling, Settled, SettledBody, Storable};
 use crate::fetch::timeouts::Timeouts;
 use crate::fetch::whole_time::WholeTime;
-use crate::fetch::{Fetch, OriginReply, affinity, asked_owner, failed, refreshed, slice_manifest};
+use crate::fetch::{Fetch, OriginReply, affinity, failed, refreshed, slice_manifest};
+use crate::fleet::Owner;
 use crate::forward::Taken;
 use crate::policy;
-use crate::settings::{EsiPages, RouteTimeouts};
+use crate::settings::{EsiPages, RouteTarget, RouteTimeouts};
 use crate::site::Backend;
 use crate::transaction::synth::Synth;
 use crate::vcl_story::scope_heads::MadeHead;
@@ -51,7 +54,7 @@ pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
     fetch.timeouts = Timeouts::asked(&said, &origin, &fetch.site.settings.limits);
     fetch.whole = said.whole.map(WholeTime::new);
     (fetch.chosen, fetch.parent) = (Some(origin), parent);
-    asked_owner::begin(fetch);
+    ask_owner(fetch);
     // A response that does not say that it is shared is not confirmed by an answer to somebody's credentials: an entity tag need
     // not depend on who asks, and then a 304 would make the one's page the other's.
     if let Purpose::Store(stale) = &mut fetch.purpose
@@ -61,6 +64,50 @@ pub(super) fn begin(fetch: &mut Fetch) -> Result<(), Synth> {
         *stale = None;
     }
     Ok(())
+}
+
+/// The fetch has its origin. Is somebody else asked in its place?
+fn ask_owner(fetch: &mut Fetch) {
+    let Some(fleet) = fetch.site.fleet.clone().filter(|_| is_of_fleet(fetch)) else { return };
+    let (request, now_ms) = (fetch.head.request(), fetch.core.now().mono_ms);
+    if !may_trust_owners(fetch, now_ms) {
+        return;
+    }
+    let key = fleet.key_of(&request);
+    let counters = &fetch.core.counters;
+    let Some(Owner { address, avoid }) = fleet.owner(key, now_ms, &[], counters) else {
+        fetch.own_fetch = Some(fleet.begin_own());
+        return;
+    };
+    let Some(crossing) = fleet.crossings.ask(key) else { return };
+    let said = fetch.site.rules_of(fetch.routed).map_or_else(RouteTimeouts::default, |rules| rules.timeouts);
+    let of_owner = Timeouts::asked(&said, fleet.origin(), &fetch.site.settings.limits);
+    let timeouts = std::mem::replace(&mut fetch.timeouts, of_owner);
+    let Some(origin) = fetch.chosen.replace(Arc::clone(fleet.origin())) else { return };
+    let (failed, proof) = (Vec::new(), Cell::default());
+    let owner = AskedOwner { fleet, key, at: address, avoid, failed, proof, origin, timeouts, _crossing: crossing };
+    fetch.owner = Some(Box::new(owner));
+}
+
+/// Is what an owner has as good as what the origin has? Who has heard nothing of the log for a lease knows of no purge by which to hold an
+/// owner to account, and what an owner has may be a lease old itself.
+fn may_trust_owners(fetch: &Fetch, now_ms: u64) -> bool {
+    let shared = &fetch.core.shared;
+    !shared.log_position.is_alone() && !shared.cache.fleet_lease().has_lapsed(now_ms)
+}
+
+/// May others get what it brings, and would another node find the same for it? A page that is put together of parts, what a script beneath a
+/// root answers, and what a service has said of the client are each node's own affair.
+fn is_of_fleet(fetch: &Fetch) -> bool {
+    let site = &fetch.site;
+    fetch.purpose.is_for_many()
+        && !fetch.client.is_some_and(|client| client.is_node)
+        && !fetch.is_forwarded()
+        && !fetch.routed.is_bypass
+        && site.route_of(fetch.routed).is_some_and(|route| matches!(route.target, RouteTarget::Origin(_)))
+        && site.program.is_none()
+        && site.esi_pages(fetch.routed) == EsiPages::None
+        && !site.asks_service(fetch.routed)
 }
 
 /// What the route makes of the path.

@@ -12,7 +12,7 @@ use crate::fetch::fetch_states::FetchState;
 use crate::fetch::purpose::Purpose;
 use crate::fetch::retry::{Again, Lost, LostBy, Tried};
 use crate::fetch::settled::Settled;
-use crate::fetch::{Fetch, OriginReply, asked_owner, failed, reply, retry, send};
+use crate::fetch::{Fetch, OriginReply, failed, owner_steps, reply, retry, send};
 use crate::forward::Taken;
 use crate::origin::Address;
 use crate::records::fetch_records;
@@ -117,7 +117,7 @@ impl Fetch {
             }
             let outcome = match self.owner {
                 None => outcome,
-                Some(_) => match asked_owner::hear(self, outcome) {
+                Some(_) => match owner_steps::hear(self, outcome) {
                     Some(outcome) => outcome,
                     None => {
                         self.enter(FetchState::Retry);

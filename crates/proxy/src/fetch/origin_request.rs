@@ -15,7 +15,7 @@ use crate::client_identity::ClientIdentity;
 use crate::fetch::claims;
 use crate::fetch::head_sink::HeadSink;
 use crate::fetch::purpose::Purpose;
-use crate::fleet::fleet_settings::FleetSecret;
+use crate::fleet::fleet_secret::FleetSecret;
 use crate::fleet::node_proof::{NODE_FIELD, NodeClaim, Proof};
 use crate::limits::HEAD_BYTES_USUAL;
 use crate::records::request_records;

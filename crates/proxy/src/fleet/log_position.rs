@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::limits::{FLEET_BEHIND_LOOK, FLEET_BEHIND_WAIT_MAX};
-use crate::service::Proxy;
 
 /// The number of the last invalidation of the log; 0 without a log. Neither number goes back.
 #[derive(Debug, Default)]
@@ -28,6 +27,21 @@ impl LogPosition {
         self.is_alone.load(Ordering::Acquire)
     }
 
+    /// The invalidation with this number is about to be carried out.
+    pub(crate) fn hear(&self, position: u64) {
+        self.heard.fetch_max(position, Ordering::Release);
+    }
+
+    /// All of them up to this one are in force here.
+    pub(crate) fn reach(&self, position: u64) {
+        self.hear(position);
+        self.in_force.fetch_max(position, Ordering::Release);
+    }
+
+    pub(crate) fn stand_alone(&self, is_alone: bool) {
+        self.is_alone.store(is_alone, Ordering::Release);
+    }
+
     fn in_force(&self) -> u64 {
         self.in_force.load(Ordering::Acquire)
     }
@@ -42,23 +56,5 @@ impl LogPosition {
             tokio::time::sleep(FLEET_BEHIND_LOOK).await;
         }
         self.in_force() >= position
-    }
-}
-
-impl Proxy {
-    /// The invalidation of the log with this number is about to be carried out.
-    pub fn hear_log_position(&self, position: u64) {
-        self.shared.log_position.heard.fetch_max(position, Ordering::Release);
-    }
-
-    /// All invalidations of the log up to this one are in force here.
-    pub fn reach_log_position(&self, position: u64) {
-        self.hear_log_position(position);
-        self.shared.log_position.in_force.fetch_max(position, Ordering::Release);
-    }
-
-    /// Whether something was purged here that is not in the log yet: no owner is asked meanwhile.
-    pub fn stand_alone(&self, is_alone: bool) {
-        self.shared.log_position.is_alone.store(is_alone, Ordering::Release);
     }
 }

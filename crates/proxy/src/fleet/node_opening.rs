@@ -10,35 +10,21 @@ use message::{Fields, Method, Request};
 use wire::ReceivedRequest;
 
 use super::Fleet;
-use super::crossings::Crossing;
+use super::asking_node::AskingNode;
 use super::node_proof::{NODE_FIELD, NodeClaim, Proof};
+use crate::client_identity::ClientIdentity;
 use crate::clock::Moment;
 use crate::core::Core;
 use crate::exchange_opening;
 use crate::field_set::FieldSet;
-use crate::marked_opening::Unhurried;
 use crate::receive::{self, Received, Verdict};
-use crate::rendezvous;
 use crate::request_source::{Opened, RequestSource};
 use crate::route_rules::route_verdict::RouteVerdict;
-use crate::site::{Routed, Site};
+use crate::secret_comparison::is_same_secret;
+use crate::site::Routed;
 use crate::transaction::admit::{Door, Unverified};
 use crate::transaction::synth::Synth;
-
-/// What is known of a node that asks.
-pub(crate) struct AskingNode {
-    pub(crate) fleet: Arc<Fleet>,
-    /// Of its request; what it is answered proves that it is about this.
-    pub(crate) proof: Proof,
-    pub(crate) position: u64,
-    /// While it is answered.
-    pub(crate) crossing: Option<Crossing>,
-}
-
-/// What stands for a route in every node.
-pub(crate) fn route_digest(site: &Site, routed: Routed) -> u64 {
-    site.route_of(routed).map_or(0, |route| rendezvous::seed(&route.paths_text()))
-}
+use crate::unhurried::Unhurried;
 
 /// A request that bears the field of nodes.
 #[cold]
@@ -62,13 +48,13 @@ pub(crate) fn open<S: RequestSource>(
     let proven = claimed.filter(|(claim, proof)| is_proven(core, &fleet, &received, (claim, proof, moment)));
     let Some((claim, proof)) = proven else {
         core.counters.fleet_proofs_refused.add(1);
-        let client = crate::client_identity::ClientIdentity::of_peer(peer);
+        let client = ClientIdentity::of_peer(peer);
         let found = Received { verdict: Verdict::Synth(Synth::no_node()), seen, client, routed: Routed::default() };
         return exchange_opening::begin(core, source, &site, (&received, None), (found, moment));
     };
     let ruling = RouteVerdict { route: site.routes.find(&received.request), ..RouteVerdict::default() };
     let found = receive::judge(core, &site, &received, (seen, client), ruling);
-    let has_same_route = route_digest(&site, found.routed) == claim.route;
+    let has_same_route = site.route_digest(found.routed) == claim.route;
     let verdict = match found.verdict {
         Verdict::Lookup(key) if has_same_route && site.program.is_none() => {
             let then = Verdict::Lookup(key);
@@ -101,5 +87,5 @@ fn is_proven(
         && !received.body.follows()
         && !received.upgrade
         && claim.is_of_now(now_s)
-        && crate::is_same_secret(&claim.proof(&fleet.settings.secret, request, request.fields), proof)
+        && is_same_secret(&claim.proof(&fleet.settings.secret, request, request.fields), proof)
 }

@@ -7,7 +7,7 @@
 use message::{FieldName, FieldsView, Request};
 use sha2::{Digest, Sha256};
 
-use super::fleet_settings::FleetSecret;
+use super::fleet_secret::FleetSecret;
 use crate::limits::NODE_CLOCK_SKEW_MAX_S;
 use crate::secret_comparison::is_same_secret;
 

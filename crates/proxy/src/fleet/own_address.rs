@@ -1,11 +1,11 @@
 //! Which of the nodes this one is.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::IpAddr;
 
 use parking_lot::Mutex;
 
-use super::fleet_settings::OwnAddress;
+use super::machine_address::{OwnAddress, is_of_this_machine};
 use crate::limits::FLEET_ADDRESSES_KNOWN_MAX;
 use crate::origin::DialAddress;
 
@@ -37,11 +37,6 @@ impl OwnAddresses {
         }
         *known.entry(ip).or_insert_with(|| is_of_this_machine(ip))
     }
-}
-
-/// Is it an address of this machine? Only to such a one a socket can be bound.
-pub fn is_of_this_machine(ip: IpAddr) -> bool {
-    UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use message::{Authority, FieldsView, Method, Request, Scheme, TargetForm, Version};
 
-use super::fleet_settings::{FleetSecret, OwnAddress};
+use super::fleet_secret::FleetSecret;
+use super::machine_address::OwnAddress;
 use super::*;
 use crate::limits::FLEET_LOAD_ALWAYS;
 use crate::origin::tests::{origin, settings};

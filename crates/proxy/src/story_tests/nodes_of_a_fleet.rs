@@ -3,7 +3,6 @@
 use message::{Authority, FieldName, Fields, FieldsView, Method, Request, TargetForm, Version};
 
 use super::*;
-use crate::fleet::node_opening::route_digest;
 use crate::fleet::node_proof::{NODE_FIELD, NodeClaim, NodeWord, Proof};
 use crate::settings::{
     AnswerFields, BalanceKind, FieldLine, FieldTemplate, FleetSecret, FleetSettings, HashKey, OwnAddress,
@@ -50,7 +49,7 @@ fn claim_of(story: &Story, path: &str) -> NodeClaim {
     let (site, fields) = (story.core.site(), Fields::default());
     let route = site.routes.find(&request(path, fields.view()));
     let routed = Routed { route, ..Routed::default() };
-    NodeClaim { sent_s: NOW_S, position: 0, route: route_digest(&site, routed) }
+    NodeClaim { sent_s: NOW_S, position: 0, route: site.route_digest(routed) }
 }
 
 /// Asks as that node, with lines of its own; what it is told is read by the proof that it sent.

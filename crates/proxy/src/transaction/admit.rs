@@ -32,7 +32,7 @@ use crate::site::{Backend, Routed, Site};
 use crate::transaction::admitted::{self, AdmittedClient};
 use crate::transaction::deliver::Answer;
 use crate::transaction::synth::{HasShown, Synth};
-use crate::transaction::{Step, Transaction, node_admission};
+use crate::transaction::{Step, Transaction};
 
 /// A request whose client is not known yet.
 #[derive(Clone)]
@@ -125,7 +125,7 @@ fn leave_to_the_route(tx: &mut Transaction) {
 async fn admit(tx: &mut Transaction, downstream: &mut Downstream<'_>, unverified: Unverified) -> Result<Verdict, Step> {
     let (site, door) = (Arc::clone(&tx.site), unverified.by);
     if door == Door::Node {
-        return node_admission::run(tx, downstream, unverified.then).await;
+        return admit_node(tx, downstream, unverified.then).await;
     }
     count(tx, door, &unverified.also, KnownOfClient::Address)?;
     if let Some(credentials) = &unverified.credentials {
@@ -162,6 +162,21 @@ fn go_on_as(tx: &mut Transaction, (at, service): (RouteAt, &AuthRequest), copied
     (tx.came, tx.head) = (Some(admitted.came), admitted.head);
     tx.seen = FieldSet::of(tx.head.fields());
     admitted.bypass
+}
+
+/// What another node of the fleet asks waits until the invalidations that it knows of are in force here, and is not let in where this node asks
+/// another one for the same.
+async fn admit_node(tx: &mut Transaction, downstream: &mut Downstream<'_>, then: Verdict) -> Result<Verdict, Step> {
+    let Some(node) = tx.node.as_mut() else { return Err(Step::Synth(Synth::no_node())) };
+    match while_there(downstream, tx.core.shared.log_position.reaches(node.position)).await {
+        Some(true) => {}
+        Some(false) => return Err(Step::Synth(Synth::node_behind())),
+        None => return Err(Step::client_left(downstream)),
+    }
+    match node.comes_in(&tx.head.request()) {
+        true => Ok(then),
+        false => Err(Step::Synth(Synth::node_crossed())),
+    }
 }
 
 /// What is known of a client when it is counted.
@@ -246,7 +261,7 @@ async fn verify(
 }
 
 /// Waits for something as long as the client does. Whoever has left is led nowhere, though it may be known by now that it might come in.
-pub(super) async fn while_there<T>(downstream: &mut Downstream<'_>, answer: impl Future<Output = T>) -> Option<T> {
+async fn while_there<T>(downstream: &mut Downstream<'_>, answer: impl Future<Output = T>) -> Option<T> {
     let mut answer = pin!(answer);
     poll_fn(|cx| match downstream.has_left(cx) {
         true => Poll::Ready(None),

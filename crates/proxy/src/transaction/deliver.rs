@@ -22,6 +22,7 @@ use crate::answer_plan::{self, Access, AnswerPlan, PlanRules, Representation};
 use crate::body::Body;
 use crate::fetch::fetched_body::FetchedBody;
 use crate::fetch::program_answer;
+use crate::fleet::node_proof::NodeWord;
 use crate::memcached_gateway::item_answer::{ItemAnswer, ItemBody};
 use crate::outgoing::{Outgoing, OutgoingHead};
 use crate::policy::Policy;
@@ -37,7 +38,7 @@ use crate::static_files::open_file::OpenFile;
 use crate::stored_head;
 use crate::transaction::synth::Synth;
 use crate::transaction::synthesis;
-use crate::transaction::{BeginIncluded, Step, Transaction, assembled_answer, hit, node_answer};
+use crate::transaction::{BeginIncluded, Step, Transaction, assembled_answer, hit};
 use crate::vcl_story::scope_heads::MadeHead;
 
 /// What answers the request.
@@ -91,6 +92,19 @@ impl Answer {
             | Answer::Synth(_)
             | Answer::ErrorPage { .. }
             | Answer::Piped(_) => None,
+        }
+    }
+}
+
+impl Answer {
+    /// What another node is told of it: an error of ours is not to be taken for the origin's.
+    fn word(&self) -> NodeWord {
+        match self {
+            Answer::Synth(synth) | Answer::ErrorPage { synth, .. } => synth.word(),
+            Answer::Stored { .. } | Answer::Followed { .. } | Answer::Origin { .. } | Answer::Made(_) => {
+                NodeWord::Answer
+            }
+            Answer::File(_) | Answer::Item(_) | Answer::Piped(_) => NodeWord::Unable,
         }
     }
 }
@@ -153,7 +167,7 @@ impl UnplannedFields {
 /// `begin`: how what the answer includes is begun.
 pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) -> Step {
     let (head_only, has_parts) = (tx.wants_head_only(), answer.page().is_some());
-    let word = node_answer::word_of(tx, &answer);
+    let word = tx.node.is_some().then(|| answer.word());
     let outgoing = match answer {
         Answer::Synth(synth) => synthesis::deliver(tx, synth, head_only),
         Answer::ErrorPage { synth, file } => error_page(tx, &synth, &file, head_only),
@@ -176,8 +190,9 @@ pub(crate) fn run(tx: &mut Transaction, answer: Answer, begin: BeginIncluded) ->
     let mut outgoing = outgoing;
     if let OutgoingHead::Whole { head, .. } = &mut outgoing.head {
         tx.outcome.status = head.status.0;
-        if let Some(word) = word {
-            node_answer::say(tx, word, head);
+        if let (Some(node), Some(word)) = (&tx.node, word) {
+            tx.core.counters.fleet_answers.add(u64::from(word == NodeWord::Answer));
+            node.tell(word, &mut head.fields);
             return Step::Transmit(Box::new(outgoing));
         }
         // Last, whoever answers. What a page includes has no head of its own.

@@ -11,6 +11,7 @@ use wire::Refusal;
 use crate::access_log::CacheVerdict;
 use crate::client_identity::ClientIdentity;
 use crate::error_note::{ErrorNote, RequestId};
+use crate::fleet::node_proof::NodeWord;
 use crate::forward::destinations::WhyDenied;
 use crate::limits::MEMCACHED_RETRY_AFTER_SECONDS;
 use crate::reason::Reason;
@@ -143,6 +144,16 @@ impl Synth {
     pub(crate) fn node_crossed() -> Synth {
         let text = "This node asks another one for the same: their lists differ (fleet.peers).";
         Synth::new(503, NODE_CROSSED, CacheVerdict::Refused, text)
+    }
+
+    /// What another node is told of it.
+    pub(super) fn word(&self) -> NodeWord {
+        match (self.token, self.status) {
+            (NODE_BEHIND, _) => NodeWord::Behind,
+            (NODE_CROSSED, _) => NodeWord::Crossed,
+            (_, 502 | 504) => NodeWord::Failed,
+            _ => NodeWord::Unable,
+        }
     }
 
     /// A fetch that brought nothing, for a program to answer.
@@ -562,8 +573,8 @@ fn not_among(why: &str, client: &ClientIdentity) -> String {
 }
 
 pub(crate) const VCL_FAILED: &str = "vcl-failed";
-pub(crate) const NODE_BEHIND: &str = "node-behind";
-pub(crate) const NODE_CROSSED: &str = "node-crossed";
+const NODE_BEHIND: &str = "node-behind";
+const NODE_CROSSED: &str = "node-crossed";
 const LOOP_DETECTED: &str = "loop-detected";
 const FILE_OUTSIDE: &str = "file-outside";
 pub(crate) const MEMORY_SHORT: &str = "memory-short";
