@@ -189,7 +189,7 @@ mod tests {
     use super::super::{ConfigError, load, read as read_config};
     use super::*;
 
-    const TWO: &str = "[fleet]\npeers = [\"http://192.0.2.1:80\", \"http://192.0.2.2:80 weight=2\"]\n";
+    const TWO: &str = "[fleet]\npeers = [\"http://203.0.113.1:80\", \"http://203.0.113.2:80 weight=2\"]\n";
 
     fn plan(text: &str) -> Plan {
         read_config(text).unwrap_or_else(|wrong| panic!("{wrong:?}"))
@@ -220,7 +220,7 @@ mod tests {
         assert!(said.contains("`peers` needs secret_file: anybody could speak as a node"), "{said}");
         for (peers, expect) in [
             ("[\"unix:/run/x\"]", "no node of a fleet"),
-            ("[\"http://192.0.2.1 backup\"]", "no node of a fleet"),
+            ("[\"http://203.0.113.1 backup\"]", "no node of a fleet"),
             ("[\"dns:\"]", "cannot be an origin"),
         ] {
             let said = complaint(&format!("[fleet]\npeers = {peers}\nsecret_file = \"s\"\n"));
@@ -247,13 +247,13 @@ mod tests {
                 }
             }
         };
-        let (at, none) = (OwnAddress::At("192.0.2.2:80".parse().unwrap()), OwnAddress::OnPorts(vec![80]));
-        check(&format!("{TWO}address = \"http://192.0.2.2\"\n"), at, None);
-        let strange = OwnAddress::At("192.0.2.3:80".parse().unwrap());
-        check(&format!("{TWO}address = \"http://192.0.2.3\"\n"), strange, Some("fleet.address is none of fleet.peers"));
+        let (at, none) = (OwnAddress::At("203.0.113.2:80".parse().unwrap()), OwnAddress::OnPorts(vec![80]));
+        check(&format!("{TWO}address = \"http://203.0.113.2\"\n"), at, None);
+        let strange = OwnAddress::At("203.0.113.3:80".parse().unwrap());
+        check(&format!("{TWO}address = \"http://203.0.113.3\"\n"), strange, Some("fleet.address is none of fleet.peers"));
         let listen = "[[listen]]\naddress = \"127.0.0.1:80\"\n";
         check(&format!("{listen}{TWO}"), none.clone(), Some("none of fleet.peers"));
-        let here = format!("{listen}[fleet]\npeers = [\"http://127.0.0.1:80\", \"http://192.0.2.2\"]\n");
+        let here = format!("{listen}[fleet]\npeers = [\"http://127.0.0.1:80\", \"http://203.0.113.2\"]\n");
         check(&here, none, None);
         let twice = "[[listen]]\naddress = \"127.0.0.1:80\"\n[[listen]]\naddress = \"127.0.0.1:81\"\n[fleet]\npeers = \
                      [\"http://127.0.0.1:80\", \"http://127.0.0.1:81\"]\n";
