@@ -15,6 +15,7 @@ mod front_service;
 mod front_showing;
 mod front_workdir;
 mod kept_vcls;
+mod log_choice;
 mod log_tally;
 
 use std::ffi::OsString;

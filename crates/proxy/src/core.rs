@@ -40,6 +40,7 @@ use crate::origin::{CoreHandle, SharedConnections};
 use crate::prober::Probes;
 use crate::purge_tally::PurgeTally;
 use crate::records::RecordSink;
+use crate::records::record_outlet::RecordOutlet;
 use crate::route_rules::rate_table::RateTable;
 use crate::route_rules::rewritten_request::{IdleRoom, RewritingRoom};
 use crate::route_rules::under_way::UnderWay;
@@ -177,7 +178,7 @@ pub(crate) struct Core {
     events: RefCell<EventOutbox>,
     exports: RefCell<ExportOutbox>,
     /// Somebody wants records of what happens.
-    pub(crate) records: Option<Arc<dyn RecordSink>>,
+    pub(crate) records: Option<Rc<RecordOutlet>>,
     /// Somebody looks at everything that programs do: a dry run.
     pub(crate) watch: Option<Rc<Watch>>,
     /// It explains what would be: what others see of what a request has done, it does not do.
@@ -231,7 +232,7 @@ impl Core {
             log: RefCell::new(LogBuffer::default()),
             events: RefCell::default(),
             exports: RefCell::default(),
-            records: shared.records.clone(),
+            records: shared.records.clone().map(|sink| Rc::new(RecordOutlet::to(sink))),
             watch: None,
             only_looks: false,
             dates: DateCache::default(),

@@ -153,6 +153,7 @@ mod listener_tls;
 mod log_buffer;
 mod log_sink;
 mod log_texts;
+mod lurker;
 mod made_backends;
 mod mailbox;
 mod marked_opening;
@@ -254,7 +255,7 @@ pub use purge_orders::{
     OrderedUrl, PurgeOrder, PurgeOutcome, PurgeSelector, Softness, StoredSample, TagCount, ToRefresh, give_way_to_cores,
 };
 pub use reason::Reason;
-pub use records::{RecordKind, RecordSide, RecordSink, each_record, record_of_program};
+pub use records::{HeardKinds, RecordKind, RecordSink, RecordView, record_of_program};
 pub use secret_comparison::is_same_secret;
 pub use server_names::{server_hostname, server_identity, set_server_identity};
 pub use service::{MEMORY_BYTES_MIN, Proxy, Start, StartError};

@@ -424,6 +424,8 @@ pub const EJECTION_TIME_DEFAULT: Duration = Duration::from_secs(10);
 /// The text of one record, and what of a transaction's records is collected before it is handed over.
 pub(crate) const RECORD_BYTES_MAX: usize = 4 << 10;
 pub(crate) const TASK_RECORDS_BYTES_MAX: usize = 16 << 10;
+/// Buffers of transactions that are over, which a core keeps for others: as many as are answered at once, and some.
+pub(crate) const RECORD_BUFFERS_KEPT_MAX: usize = 16;
 
 /// A client's text in one log line: what is longer is cut.
 pub const LOG_METHOD_BYTES_MAX: usize = 32;

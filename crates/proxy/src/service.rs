@@ -37,6 +37,7 @@ use crate::limits::DISK_CLOSE_MAX;
 use crate::listener;
 use crate::listener_tls::ListenerTls;
 use crate::log_sink::LogSink;
+use crate::lurker;
 use crate::mailbox::{Mailbox, Message, Post};
 use crate::memory_gate::{MemoryGate, MemoryStatus};
 use crate::memory_warden::{self, ProcessMemory};
@@ -135,6 +136,7 @@ impl Proxy {
         if let Some(process) = memory {
             memory_warden::start(&shared, process).map_err(StartError::Thread)?;
         }
+        lurker::start(&shared).map_err(StartError::Thread)?;
         let threads = (0..workers)
             .map(|index| {
                 let shared = Arc::clone(&shared);
@@ -403,7 +405,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         cache.fleet_lease().begin(lease_ms(lease));
     }
     if let Some(records) = &records {
-        cache.set_removal_listener(Arc::new(ExpiryRecords(Arc::clone(records))));
+        cache.set_removal_listener(Arc::new(ExpiryRecords::to(records)));
     }
     // A dry run does one thing after the other.
     let coding_threads = match stage {

@@ -56,7 +56,7 @@ use crate::dry_runner::{AnswerParts, Closed, MockedAnswer, Sent};
 use crate::log_sink::LogSink;
 use crate::origin::tests::settings;
 use crate::records::session_records::SessionEnd;
-use crate::records::{RecordSide, RecordSink, each_record};
+use crate::records::{HeardKinds, RecordKind, RecordSink, RecordView};
 use crate::send_outcome::End;
 use crate::service::{Start, share};
 use crate::settings::{
@@ -92,17 +92,20 @@ pub(crate) struct Reply {
     pub(crate) ended: Option<(bool, SessionEnd)>,
     closed: Option<Closed>,
     pub(crate) log_lines: String,
-    records: Vec<(RecordSide, String)>,
+    records: Vec<(bool, String)>,
     /// What origins were asked for it.
     pub(crate) asked: Vec<Sent>,
 }
 
-/// The access log, and the records of Varnish's.
+/// The two bits above a transaction's number, of a client's.
+const OF_CLIENTS: u32 = 1;
+
+/// The access log, and the records of Varnish's with whether they are of a client's transaction.
 #[derive(Default)]
 struct Heard {
     has_no_log: AtomicBool,
     lines: Mutex<String>,
-    records: Mutex<Vec<(RecordSide, String)>>,
+    records: Mutex<Vec<(bool, String)>>,
 }
 
 impl LogSink for Heard {
@@ -117,11 +120,18 @@ impl LogSink for Heard {
 }
 
 impl RecordSink for Heard {
-    fn put(&self, _: u64, side: RecordSide, records: &[u8]) {
+    fn put(&self, mut records: &[u8]) {
         let mut heard = self.records.lock();
-        each_record(records, |kind, text| {
-            heard.push((side, format!("{} {}", kind.name(), String::from_utf8_lossy(text))));
-        });
+        while let Some((record, behind)) = RecordView::split_first(records) {
+            let (kind, text) =
+                (RecordKind::ALL[usize::from(record.number) - 1], String::from_utf8_lossy(record.text()));
+            heard.push((record.transaction >> 30 == OF_CLIENTS, format!("{} {text}", kind.name())));
+            records = behind;
+        }
+    }
+
+    fn heard(&self) -> Arc<HeardKinds> {
+        Arc::new(HeardKinds::all())
     }
 }
 
@@ -286,7 +296,7 @@ impl Story {
     }
 
     /// Lines of the log, and records, since they were taken last.
-    pub(crate) fn take_heard(&self) -> (String, Vec<(RecordSide, String)>) {
+    pub(crate) fn take_heard(&self) -> (String, Vec<(bool, String)>) {
         (std::mem::take(&mut *self.heard.lines.lock()), std::mem::take(&mut *self.heard.records.lock()))
     }
 }
@@ -321,7 +331,7 @@ impl Reply {
 
     /// The records of the client's request that begin so.
     pub(crate) fn records_of_client(&self, begin: &str) -> Vec<&str> {
-        let records = self.records.iter().filter(|(side, text)| *side == RecordSide::Client && text.starts_with(begin));
+        let records = self.records.iter().filter(|(is_client_s, text)| *is_client_s && text.starts_with(begin));
         records.map(|(_, text)| text.as_str()).collect()
     }
 

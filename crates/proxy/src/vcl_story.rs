@@ -10,6 +10,7 @@
 //! body_forecast               whether vcl_recv will want the request's body, before it runs
 //! watched_scope               the same with somebody looking: every fetch, and dry runs
 //! builtin_hit                 a hit under a program that leaves hits to builtin.vcl
+//! hit_records                 what is recorded of a hit, and of what builtin.vcl does with one
 //! program_request             a request under a program, before it is copied
 //! program_at_once             vcl_recv and vcl_hash of most requests, and a hit in one scope, over the borrowed head
 //! program_key                 by which key it would find a request that nobody sent
@@ -35,6 +36,7 @@ pub(crate) mod field_bits;
 pub(crate) mod filter_names;
 pub(crate) mod hashed_parts;
 pub(crate) mod head_edits;
+pub(crate) mod hit_records;
 pub(crate) mod including;
 pub(crate) mod listener_name;
 pub(crate) mod log_notes;

@@ -19,8 +19,6 @@ use crate::traces::export_queue::ExportSignal;
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// Stored responses that bans are tested on in the background, a tick: a few milliseconds of one core.
-const BANNED_PER_TICK_MAX: usize = 4_000;
 /// What purges of tags have marked and left in its place, a tick: two milliseconds of one core. Orders of the admin address see to theirs.
 const PURGED_PER_TICK_MAX: usize = 500;
 /// Stored responses that are looked at for whether their time is over, a tick.
@@ -132,7 +130,6 @@ async fn tick(core: Rc<Core>) {
             note_exports(&core);
             core.shared.hit_history.note(core.shared.counters.iter().map(|core| &**core), deadline_now_ms());
             core.shared.cache.note_time(core.now());
-            core.shared.cache.work_off_bans(BANNED_PER_TICK_MAX);
             core.shared.cache.take_out_purged(PURGED_PER_TICK_MAX);
             if core.site_ref().program.is_some() {
                 core.shared.cache.reap(core.now(), REAPED_PER_TICK_MAX);

@@ -242,10 +242,16 @@ pub trait Host<'a> {
 
     // For those who want to see what runs. Nothing by default, and then free.
 
-    /// Is somebody looking, so that nothing may be shortened?
+    /// Is somebody looking at each statement, so that nothing may be shortened?
     #[inline(always)]
     fn is_watched(&self) -> bool {
         false
+    }
+
+    /// Is each change of a message told, so that none may be left out or be one with the next?
+    #[inline(always)]
+    fn tells_changes(&self) -> bool {
+        self.is_watched()
     }
 
     /// A statement begins.
@@ -260,7 +266,7 @@ pub trait Host<'a> {
     #[inline(always)]
     fn begun(&self, _method: Method) {}
 
-    /// A built-in subroutine has ended, with what is written as VCL would return it.
+    /// A built-in subroutine has ended: the action that it returned, and all of that as VCL would write it.
     #[inline(always)]
-    fn ended(&self, _method: Method, _how: &dyn fmt::Display) {}
+    fn ended(&self, _method: Method, _action: &'static str, _how: &dyn fmt::Display) {}
 }

@@ -46,6 +46,16 @@ impl fmt::Display for Ending<'_> {
 }
 
 impl Ending<'_> {
+    /// Without what stands in parentheses.
+    pub(crate) fn action(&self) -> &'static str {
+        match self {
+            Ending::Plain(action) | Ending::Status(action, _) => action.name(),
+            Ending::PassFor(_) => "pass",
+            Ending::Vcl(_) => "vcl",
+            Ending::Fail(_) => "fail",
+        }
+    }
+
     /// The checker lets only legal actions through, and builtin.vcl ends every subroutine.
     #[cold]
     pub(crate) fn out_of_place(self, method: Method) -> Fault {

@@ -34,7 +34,7 @@ pub mod segment_set;
 pub mod vsm_folder;
 
 pub use counter_class::{Counter, CounterClass, CounterSegment, Format, Kind, Level, Meaning};
-pub use log_piece::{Batch, LogPiece, LogSide};
+pub use log_piece::{LogPiece, LogUnit, append_record};
 pub use log_segment::LogSegment;
 pub use log_tags::{LogMask, LogTag};
 pub use segment_set::{Segment, SegmentSet};

@@ -13,6 +13,7 @@
 use std::io;
 
 use crate::limits::LOG_BYTES_MIN;
+use crate::log_piece::LogPiece;
 use crate::segment_set::{Segment, SegmentSet};
 
 /// Readers find it as long as this lives.
@@ -54,18 +55,46 @@ impl LogSegment {
         Ok(LogSegment { segment, eighth_words, next: 0, eighth: 0 })
     }
 
-    /// What one piece may have.
-    pub fn piece_bytes_max(&self) -> usize {
+    /// Writes what was collected, much of it at once: what cannot be written is left out, and the error is about the first of it.
+    pub fn append(&mut self, piece: &LogPiece) -> io::Result<()> {
+        let (mut written, mut rest) = (Ok(()), piece.bytes());
+        while !rest.is_empty() {
+            let (now, behind) = rest.split_at(self.fitting(piece, rest));
+            written = written.and(self.append_records(now));
+            rest = behind;
+        }
+        written
+    }
+
+    /// Bytes of whole units that are written at once: half an eighth, or the only one.
+    fn fitting(&self, piece: &LogPiece, rest: &[u8]) -> usize {
+        let bytes_max = self.eighth_bytes() / 2;
+        if rest.len() <= bytes_max {
+            return rest.len();
+        }
+        let begin = piece.bytes().len() - rest.len();
+        let mut at = begin;
+        for unit in piece.units_from(begin) {
+            if at > begin && at + unit.bytes.len() - begin > bytes_max {
+                break;
+            }
+            at += unit.bytes.len();
+        }
+        // What is no unit is written as it is.
+        if at > begin { at - begin } else { rest.len() }
+    }
+
+    fn eighth_bytes(&self) -> usize {
         (self.eighth_words * WORD_BYTES) as usize
     }
 
-    /// Whole records, as `LogPiece` makes them.
-    pub fn append_piece(&mut self, records: &[u8]) -> io::Result<()> {
+    /// Whole records.
+    fn append_records(&mut self, records: &[u8]) -> io::Result<()> {
         let words = records.len() as u64 / WORD_BYTES;
         if words == 0 {
             return Ok(());
         }
-        if records.len() > self.piece_bytes_max() {
+        if records.len() > self.eighth_bytes() {
             return Err(io::Error::other("more records at once than an eighth of the log holds"));
         }
         // Room for the mark behind it, too.
@@ -74,8 +103,8 @@ impl LogSegment {
         }
         let begin = self.next;
         let (first, rest) = records.split_at(WORD_BYTES as usize);
-        let behind = [rest, &END_MARK.to_ne_bytes()].concat();
-        self.write_words(begin + 1, &behind)?;
+        self.write_words(begin + words, &END_MARK.to_ne_bytes())?;
+        self.write_words(begin + 1, rest)?;
         self.advance(begin + words)?;
         self.write_words(begin, first)
     }
@@ -114,7 +143,6 @@ impl LogSegment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log_piece::{LogPiece, LogSide};
     use crate::log_tags::LogTag;
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -131,8 +159,8 @@ mod tests {
     /// A record that belongs to no transaction, and what the log says to it.
     fn append(log: &mut LogSegment, tag: &str, text: &[u8]) -> io::Result<()> {
         let mut piece = LogPiece::default();
-        piece.alone(LogTag::named(tag).unwrap(), 0, LogSide::None, text);
-        log.append_piece(piece.bytes())
+        piece.alone(LogTag::named(tag).unwrap(), text);
+        log.append(&piece)
     }
 
     fn file_of(folder: &Path) -> Vec<u8> {
@@ -211,13 +239,31 @@ mod tests {
         drop((log, set));
         fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[test]
+    fn a_long_piece_is_written_in_several_steps_and_none_breaks_a_batch() {
+        let folder = folder("long");
+        let set = SegmentSet::create(&folder, 7, 1).unwrap();
+        let mut log = LogSegment::create(&set, 1 << 20).unwrap();
+        let mut piece = LogPiece::default();
+        let text = vec![b'a'; 16_383];
+        (0..20).for_each(|_| piece.alone(LogTag::named("Debug").unwrap(), &text));
+        assert!(piece.bytes().len() > 2 * log.eighth_bytes());
+        let step = log.fitting(&piece, piece.bytes());
+        assert!(step > 0 && step <= log.eighth_bytes() / 2 && step % (16_384 + 8) == 0, "{step}");
+        log.append(&piece).unwrap();
+        assert_eq!(records(&file_of(&folder), 0).0.len(), 20);
+        drop((log, set));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn more_than_an_eighth_at_once_is_refused_and_changes_nothing() {
         let folder = folder("much");
         let set = SegmentSet::create(&folder, 7, 1).unwrap();
         let mut log = LogSegment::create(&set, 1 << 20).unwrap();
-        let much = vec![1; log.piece_bytes_max() + WORD_BYTES as usize];
-        assert!(log.append_piece(&much).is_err());
+        let much = vec![1; log.eighth_bytes() + WORD_BYTES as usize];
+        assert!(log.append_records(&much).is_err());
         assert_eq!(records(&file_of(&folder), 0), (vec![], 0));
         drop((log, set));
         fs::remove_dir_all(&folder).unwrap();

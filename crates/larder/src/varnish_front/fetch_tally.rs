@@ -98,7 +98,7 @@ impl FetchTally {
 
     fn forget(&mut self, xid: u32) {
         self.xid = xid;
-        // Every request comes by here: what there is room for already is used again.
+        // Every fetch comes by here: what there is room for already is used again.
         self.program.clear();
         self.backend.clear();
         if let Some(program) = self.retries.remove(&xid) {
@@ -215,7 +215,11 @@ impl FetchTally {
 
 /// Of an account: bytes of head and body that went one way, then of those that went the other. The sums are left out.
 pub fn carried(account: &[u8]) -> impl Iterator<Item = u64> {
-    let numbers = std::str::from_utf8(account).unwrap_or_default().split(' ').map(|word| word.parse().unwrap_or(0));
+    let digits = |word: &[u8]| {
+        word.iter()
+            .fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0'))))
+    };
+    let numbers = account.split(|byte| *byte == b' ').map(digits);
     numbers.enumerate().filter(|(at, _)| at % 3 != 2).map(|(_, bytes)| bytes).take(4)
 }
 

@@ -1,19 +1,20 @@
 //! Records on their way from the workers into the shared log: a queue with a limit, and the thread that empties it.
 //!
-//! A worker copies what a transaction recorded into the queue and goes on; the thread writes all that has come in one piece. Between
-//! two pieces it sleeps a little, so that a busy server wakes nobody for each request.
+//! Workers write records as they stand in the log, and copy what a transaction recorded into the queue. The thread counts what passes
+//! by (`log_tally.rs`) and writes all that has come in one piece. Between two pieces it sleeps a little, so that a busy server wakes nobody
+//! for each request.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use proxy::{RecordKind, RecordSide, RecordSink, each_record};
+use proxy::{HeardKinds, RecordSink};
 use varnishd::ParameterBook;
-use vsm::{LogMask, LogPiece, LogSegment, LogSide, LogTag, SegmentSet};
+use vsm::{LogPiece, LogSegment, LogTag, SegmentSet};
 
+use super::log_choice::LogChoice;
 use super::log_tally::LogTally;
 use crate::say::say;
 
@@ -21,28 +22,20 @@ use crate::say::say;
 const QUEUE_BYTES_MAX: usize = 16 << 20;
 /// How old a record may be before a reader sees it.
 const WRITTEN_EVERY: Duration = Duration::from_millis(2);
-/// Before the records of a transaction: its number, whose it is, and how many bytes follow.
-const HEAD_BYTES: usize = 9;
-/// In place of whose it is: a tag and a text.
-const NOTE: u8 = 3;
-/// `vsl_reclen` unless somebody says otherwise.
-const RECORD_BYTES_USUAL: u32 = 255;
 
 /// Where workers put records.
 pub struct FrontLog {
     queue: Mutex<Queue>,
     came: Condvar,
-    mask: Mutex<LogMask>,
-    /// What is longer is cut.
-    record_bytes_max: AtomicU32,
+    choice: Mutex<LogChoice>,
+    heard: Arc<HeardKinds>,
     storage: String,
-    tags: Tags,
     tally: LogTally,
 }
 
 #[derive(Default)]
 struct Queue {
-    bytes: Vec<u8>,
+    piece: LogPiece,
     lost: u64,
     thread_waits: bool,
     is_over: bool,
@@ -60,13 +53,14 @@ impl FrontLog {
     }
 
     fn with_defaults(storage: String) -> FrontLog {
+        let (choice, heard) = (LogChoice::default(), Arc::new(HeardKinds::default()));
+        choice.tell(&heard);
         FrontLog {
             queue: Mutex::default(),
             came: Condvar::new(),
-            mask: Mutex::default(),
-            record_bytes_max: AtomicU32::new(RECORD_BYTES_USUAL),
+            choice: Mutex::new(choice),
+            heard,
             storage,
-            tags: Tags::new(),
             tally: LogTally::default(),
         }
     }
@@ -78,41 +72,41 @@ impl FrontLog {
 
     /// Takes over `vsl_mask` or `vsl_reclen`. False: it is neither. The error says what is wrong.
     pub fn set_parameter(&self, name: &str, value: &str) -> Result<bool, String> {
+        let mut choice = self.choice.lock();
         match name {
             "vsl_mask" => {
-                let mut mask = self.mask.lock();
-                *mask = mask.changed(value).map_err(|word| format!("Unknown VSL tag ({word})\n"))?;
+                choice.mask = choice.mask.changed(value).map_err(|word| format!("Unknown VSL tag ({word})\n"))?;
             }
             "vsl_reclen" => {
                 let bytes =
                     crate::quantities::parse_size(value.trim_end_matches('b')).map_err(|why| format!("{why}\n"))?;
-                self.record_bytes_max.store(bytes.min(u64::from(u16::MAX)) as u32, Ordering::Relaxed);
+                choice.record_bytes_max = bytes.min(u64::from(u16::MAX)) as usize;
             }
             _ => return Ok(false),
         }
+        choice.tell(&self.heard);
         Ok(true)
     }
 
     /// A record of nobody's transaction.
     pub fn note(&self, tag: &str, text: &[u8]) {
         let tag = LogTag::named(tag).unwrap_or_else(|| panic!("the log has no tag {tag}"));
-        self.push(0, NOTE, &[&[tag.number()], text]);
+        let choice = *self.choice.lock();
+        if choice.mask.allows(tag) {
+            self.push(text.len(), |piece| piece.alone(tag, choice.cut(text)));
+        }
     }
 
-    fn push(&self, xid: u64, side: u8, parts: &[&[u8]]) {
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    fn push(&self, bytes: usize, put: impl FnOnce(&mut LogPiece)) {
         let mut queue = self.queue.lock();
         if queue.is_over {
             return;
         }
-        if queue.bytes.len() + bytes > QUEUE_BYTES_MAX {
+        if queue.piece.bytes().len() + bytes > QUEUE_BYTES_MAX {
             queue.lost += 1;
             return;
         }
-        queue.bytes.extend_from_slice(&(xid as u32).to_le_bytes());
-        queue.bytes.push(side);
-        queue.bytes.extend_from_slice(&(bytes as u32).to_le_bytes());
-        parts.iter().for_each(|part| queue.bytes.extend_from_slice(part));
+        put(&mut queue.piece);
         if queue.thread_waits {
             queue.thread_waits = false;
             self.came.notify_one();
@@ -121,12 +115,12 @@ impl FrontLog {
 }
 
 impl RecordSink for FrontLog {
-    fn put(&self, xid: u64, side: RecordSide, records: &[u8]) {
-        self.push(xid, side as u8, &[records]);
+    fn put(&self, records: &[u8]) {
+        self.push(records.len(), |piece| piece.records(records));
     }
 
-    fn wants(&self, kind: RecordKind) -> bool {
-        self.tags.of_kinds[kind as usize].is_some_and(|tag| self.mask.lock().allows(tag))
+    fn heard(&self) -> Arc<HeardKinds> {
+        Arc::clone(&self.heard)
     }
 
     fn storage(&self) -> &str {
@@ -136,17 +130,17 @@ impl RecordSink for FrontLog {
 
 impl FrontLog {
     /// All that came since it was asked before, and how many transactions were lost. `None` when it is over.
-    fn take(&self, into: &mut Vec<u8>) -> Option<u64> {
+    fn take(&self, into: &mut LogPiece) -> Option<u64> {
         into.clear();
         let mut queue = self.queue.lock();
-        while queue.bytes.is_empty() {
+        while queue.piece.bytes().is_empty() {
             if queue.is_over {
                 return None;
             }
             queue.thread_waits = true;
             self.came.wait(&mut queue);
         }
-        std::mem::swap(&mut queue.bytes, into);
+        std::mem::swap(&mut queue.piece, into);
         Some(std::mem::take(&mut queue.lost))
     }
 
@@ -188,32 +182,26 @@ impl Drop for Writing {
 }
 
 fn write_all(log: &FrontLog, mut segment: LogSegment) {
-    let tags = &log.tags;
-    let (mut came, mut piece, mut is_failing) = (Vec::new(), LogPiece::default(), false);
+    let (mut came, mut piece, mut is_failing) = (LogPiece::default(), LogPiece::default(), false);
+    let lost_tag = LogTag::named("VSL").expect("a tag of the log's");
     while let Some(lost) = log.take(&mut came) {
-        let mask = *log.mask.lock();
-        let record_bytes_max = log.record_bytes_max.load(Ordering::Relaxed) as usize;
-        let mut written = Ok(());
+        let choice = *log.choice.lock();
+        piece.clear();
         if lost > 0 {
             let text = format!("{lost} transactions are missing: the log was behind by more than QUEUE_BYTES_MAX");
-            piece.alone(tags.lost, 0, LogSide::None, text.as_bytes());
+            piece.alone(lost_tag, text.as_bytes());
         }
-        let mut rest = &came[..];
-        while rest.len() >= HEAD_BYTES {
-            let (head, behind) = rest.split_at(HEAD_BYTES);
-            let xid = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-            let length = u32::from_le_bytes([head[5], head[6], head[7], head[8]]) as usize;
-            let (records, behind) = behind.split_at(length);
-            if head[4] != NOTE && xid != 0 {
-                log.tally.read(xid, records);
-            }
-            encode(&mut piece, tags, mask, record_bytes_max, (xid, head[4]), records);
-            rest = behind;
-            if piece.bytes().len() >= segment.piece_bytes_max() / 2 || rest.is_empty() {
-                written = written.and(segment.append_piece(piece.bytes()));
+        let mut written = segment.append(&piece);
+        // Seldom: what is counted, and is not to be seen or not whole.
+        let seen = match log.tally.read_all(&came, |record| choice.shows(record)) {
+            true => &came,
+            false => {
                 piece.clear();
+                choice.pick(&came, &mut piece);
+                &piece
             }
-        }
+        };
+        written = written.and(segment.append(seen));
         if let Err(error) = &written
             && !is_failing
         {
@@ -224,89 +212,43 @@ fn write_all(log: &FrontLog, mut segment: LogSegment) {
     }
 }
 
-/// The log's tags for the proxy's kinds.
-struct Tags {
-    of_kinds: Vec<Option<LogTag>>,
-    lost: LogTag,
-}
-
-impl Tags {
-    fn new() -> Tags {
-        Tags {
-            of_kinds: RecordKind::ALL.iter().map(|kind| LogTag::named(kind.name())).collect(),
-            lost: LogTag::named("VSL").expect("a tag of the log's"),
-        }
-    }
-}
-
-/// What a worker put into the queue, as it stands in the log.
-fn encode(
-    piece: &mut LogPiece,
-    tags: &Tags,
-    mask: LogMask,
-    record_bytes_max: usize,
-    (xid, side): (u32, u8),
-    records: &[u8],
-) {
-    if side == NOTE {
-        if let Some((number, text)) = records.split_first()
-            && let Some(tag) = LogTag::numbered(*number)
-            && mask.allows(tag)
-        {
-            piece.alone(tag, 0, LogSide::None, cut(text, record_bytes_max));
-        }
-        return;
-    }
-    let side = match side {
-        _ if side == RecordSide::Client as u8 => LogSide::Client,
-        _ if side == RecordSide::Backend as u8 => LogSide::Backend,
-        _ => LogSide::None,
-    };
-    if xid == 0 {
-        return each_record(records, |kind, text| {
-            if let Some(tag) = tags.of_kinds[kind as usize]
-                && mask.allows(tag)
-            {
-                piece.alone(tag, 0, side, cut(text, record_bytes_max));
-            }
-        });
-    }
-    let batch = piece.begin(xid, side);
-    each_record(records, |kind, text| {
-        if let Some(tag) = tags.of_kinds[kind as usize]
-            && mask.allows(tag)
-        {
-            piece.record(&batch, tag, cut(text, record_bytes_max));
-        }
-    });
-    piece.end(batch);
-}
-
-/// With its NUL it has so many bytes at most.
-fn cut(text: &[u8], bytes_max: usize) -> &[u8] {
-    &text[..text.len().min(bytes_max.saturating_sub(1))]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proxy::{RecordKind, RecordView};
+
+    /// The first text of each transaction that has come.
+    fn texts(piece: &LogPiece) -> Vec<String> {
+        let first = |records| RecordView::split_first(records).unwrap().0;
+        piece.units().map(|unit| String::from_utf8_lossy(first(unit.records).text()).into_owned()).collect()
+    }
+
+    /// A request's record of a kind.
+    fn recorded(kind: RecordKind, text: &[u8]) -> Vec<u8> {
+        let mut record = Vec::new();
+        vsm::append_record(&mut record, LogTag::named(kind.name()).unwrap(), 1 << 30 | 7, text);
+        record
+    }
 
     #[test]
-    fn every_kind_of_the_proxy_s_has_a_tag() {
-        let tags = Tags::new();
-        let without = RecordKind::ALL.iter().filter(|kind| tags.of_kinds[**kind as usize].is_none());
-        assert_eq!(without.map(|kind| kind.name()).collect::<Vec<_>>(), Vec::<&str>::new());
+    fn records_of_the_proxy_s_stand_as_the_log_has_them() {
+        let record = recorded(RecordKind::ReqUrl, b"/a");
+        let (view, behind) = RecordView::split_first(&record).unwrap();
+        let number = LogTag::named("ReqURL").unwrap().number();
+        assert_eq!((view.number, view.transaction, view.text()), (number, 1 << 30 | 7, &b"/a"[..]));
+        assert!(behind.is_empty());
     }
 
     #[test]
     fn what_is_too_much_for_the_queue_is_counted_and_the_rest_comes_out() {
         let log = FrontLog::with_defaults("malloc s0".to_owned());
-        log.put(1, RecordSide::Client, &vec![0; QUEUE_BYTES_MAX - 100]);
-        log.put(2, RecordSide::Client, &[0; 101]);
-        log.put(3, RecordSide::Client, &[0; 50]);
-        let mut came = Vec::new();
+        let many = recorded(RecordKind::ReqUrl, b"/abcdefghijklmn").repeat(QUEUE_BYTES_MAX / 24 - 4);
+        log.put(&many);
+        log.put(&recorded(RecordKind::ReqUrl, &[b'a'; 200]));
+        log.put(&recorded(RecordKind::ReqUrl, b"/b"));
+        let mut came = LogPiece::default();
         assert_eq!(log.take(&mut came), Some(1));
-        assert_eq!(came.len(), QUEUE_BYTES_MAX - 50 + 2 * HEAD_BYTES);
+        assert_eq!(texts(&came).last().unwrap(), "/b");
         log.end();
         assert_eq!(log.take(&mut came), None);
     }
@@ -320,16 +262,8 @@ mod tests {
         assert_eq!(log.set_parameter("default_ttl", "1"), Ok(false));
         log.note("CLI", b"Rd ping");
         log.note("Error", b"something that is too long");
-        let mut came = Vec::new();
+        let mut came = LogPiece::default();
         log.take(&mut came);
-        let (mut piece, tags) = (LogPiece::default(), Tags::new());
-        let (mask, bytes_max) = (*log.mask.lock(), log.record_bytes_max.load(Ordering::Relaxed) as usize);
-        let mut rest = &came[..];
-        while let Some((head, behind)) = rest.split_at_checked(HEAD_BYTES) {
-            let (records, behind) = behind.split_at(usize::from(head[5]));
-            encode(&mut piece, &tags, mask, bytes_max, (0, head[4]), records);
-            rest = behind;
-        }
-        assert_eq!(&piece.bytes()[8..], b"something that \0");
+        assert_eq!(texts(&came), ["something that "]);
     }
 }

@@ -2,11 +2,12 @@
 //! them. So it costs a request nothing; and what the log lost, which it says, is not counted.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use proxy::{RecordKind, each_record};
-use vsm::Counter;
+use proxy::{RecordKind, RecordView};
+use vsm::{Counter, LogPiece, LogTag};
 use wire::refusals;
 
 use super::fetch_tally::{self, AnswerNoted, FetchTally, OfBackend, OfStorages, carried};
@@ -109,6 +110,25 @@ const fn bits(kinds: &[RecordKind]) -> u128 {
 
 const _: () = assert!(RecordKind::ALL.len() <= u128::BITS as usize, "a bit for each kind of record");
 
+/// Is it looked at here?
+pub fn is_counted(kind: RecordKind) -> bool {
+    (NOTED | READ_OF_FETCHES) & bit(kind) != 0
+}
+
+/// These kinds by the numbers that they have in the log.
+static COUNTED: LazyLock<[Option<RecordKind>; 256]> = LazyLock::new(|| {
+    let mut kinds = [None; 256];
+    for kind in RecordKind::ALL.iter().filter(|kind| is_counted(**kind)) {
+        let tag = LogTag::named(kind.name()).unwrap_or_else(|| panic!("the log has no {kind:?}"));
+        kinds[usize::from(tag.number())] = Some(*kind);
+    }
+    kinds
+});
+
+/// Of the word that names a transaction: its number, and whose it is.
+const XID_BITS: u32 = (1 << 30) - 1;
+const OF_BACKENDS: u32 = 1 << 31;
+
 /// Varnish's parameter `shortlived` by default, in seconds.
 const SHORT_LIFE_S: f64 = 10.0;
 
@@ -148,27 +168,43 @@ impl LogTally {
         self.fetches.lock().forget_backend(name);
     }
 
-    /// Records of a transaction: all of them, or the next piece.
-    pub fn read(&self, xid: u32, records: &[u8]) {
-        let mut fetches = self.fetches.lock();
-        fetches.go_on(xid);
-        each_record(records, |kind, text| {
-            let kind_bit = bit(kind);
-            if NOTED & kind_bit != 0 && !self.is_of_included(xid, kind, text) {
-                self.note(kind, text);
+    /// Counts what has come. Is all that is counted to be shown as it is?
+    pub fn read_all(&self, came: &LogPiece, shows: impl Fn(&RecordView<'_>) -> bool) -> bool {
+        let (counted, mut shows_all) = (&*COUNTED, true);
+        for unit in came.units() {
+            let mut rest = unit.records;
+            while let Some((record, behind)) = RecordView::split_first(rest) {
+                rest = behind;
+                if let Some(kind) = counted[usize::from(record.number)] {
+                    shows_all &= shows(&record);
+                    self.read(record.transaction, kind, record.text());
+                }
             }
-            if READ_OF_FETCHES & kind_bit != 0
-                && let Some(answer) = fetches.note(kind, text)
-            {
+        }
+        shows_all
+    }
+
+    fn read(&self, transaction: u32, kind: RecordKind, text: &[u8]) {
+        let (xid, kind_bit) = (transaction & XID_BITS, bit(kind));
+        if xid == 0 {
+            return;
+        }
+        if NOTED & kind_bit != 0 && !self.is_of_included(xid, kind, text) {
+            self.note(kind, text);
+        }
+        if transaction & OF_BACKENDS != 0 && READ_OF_FETCHES & kind_bit != 0 {
+            let mut fetches = self.fetches.lock();
+            fetches.go_on(xid);
+            if let Some(answer) = fetches.note(kind, text) {
                 self.note_answer(answer);
             }
-        });
+        }
     }
 
     /// Is this the account of a request for what a page includes?
     fn is_of_included(&self, xid: u32, kind: RecordKind, text: &[u8]) -> bool {
         match kind {
-            RecordKind::Begin if text.starts_with(b"req ") && text.windows(5).any(|part| part == b" esi ") => {
+            RecordKind::Begin if !text.ends_with(b" rxreq") && is_of_included(text) => {
                 self.included.lock().insert(xid);
                 false
             }
@@ -231,8 +267,16 @@ impl LogTally {
     }
 
     fn add(&self, at: At, n: u64) {
+        if n == 0 {
+            return;
+        }
         self.served[at as usize].fetch_add(n, Ordering::Relaxed);
     }
+}
+
+/// `req NUMBER esi LEVEL`
+fn is_of_included(begin: &[u8]) -> bool {
+    begin.starts_with(b"req ") && begin.windows(5).any(|part| part == b" esi ")
 }
 
 /// Is that the reason, as a sentence has it?
@@ -268,8 +312,7 @@ mod tests {
             (RecordKind::FetchError, "origin \"s1\" (x): its answer was refused: response fields too many (a limit)"),
             (RecordKind::FetchError, "first byte timeout"),
         ] {
-            let length = (text.len() as u16).to_le_bytes();
-            tally.read(7, &[&[kind as u8], &length[..], text.as_bytes()].concat());
+            tally.read(1 << 30 | 7, kind, text.as_bytes());
         }
         for answer in [
             AnswerNoted::Life(None),

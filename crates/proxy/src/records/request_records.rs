@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use message::{FieldName, FieldsView, Request, Version};
+use message::{FieldName, FieldsView, Request, Version, write_address, write_decimal};
 use vcl::Message;
 use wire::{ReceivedRequest, Refusal, refusals};
 
@@ -12,9 +12,9 @@ use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
 use crate::records::RecordKind;
 use crate::records::record_kind::HeadPart;
-use crate::records::record_word::RecordWord;
+use crate::records::record_text::{write_seconds, write_signed_seconds, write_status};
 use crate::records::session_records::SessionRecords;
-use crate::records::task_records::{BLANK, TaskRecords};
+use crate::records::task_records::TaskRecords;
 use crate::send_outcome::{self, SendOutcome};
 use crate::vcl_story::scope_heads::usual_reason;
 use crate::vcl_story::stored_view::StoredView;
@@ -22,8 +22,6 @@ use crate::vcl_story::xids;
 
 /// Where Varnish keeps what it does not store.
 pub(crate) const TRANSIENT: &[u8] = b"malloc Transient";
-
-const NOTHING: RecordWord<'static> = RecordWord::Text(b"");
 
 pub(crate) fn version_text(version: Version) -> &'static [u8] {
     match version {
@@ -63,8 +61,13 @@ pub(crate) fn begin(
 
 /// Who asks, and where: of a request as it came, and of each restart of it.
 pub(crate) fn started(records: &TaskRecords, client: SocketAddr, listener: &str) {
-    let (address, port) = (RecordWord::Address(client.ip()), RecordWord::Number(client.port().into()));
-    records.say(RecordKind::ReqStart, &[address, BLANK, port, BLANK, RecordWord::Text(listener.as_bytes())]);
+    records.record(RecordKind::ReqStart, |text| {
+        write_address(text, client.ip());
+        text.push(b' ');
+        write_decimal(text, client.port().into());
+        text.push(b' ');
+        text.extend_from_slice(listener.as_bytes());
+    });
 }
 
 /// The request for what a page includes, as its program first sees it.
@@ -109,7 +112,11 @@ fn announce<'s>(
 
 /// A request and its session name each other.
 pub(crate) fn received_as(records: &TaskRecords, kind: RecordKind, other: u64) {
-    records.say(kind, &[RecordWord::Text(b"req "), RecordWord::Number(other), RecordWord::Text(b" rxreq")]);
+    records.record(kind, |text| {
+        text.extend_from_slice(b"req ");
+        write_decimal(text, other);
+        text.extend_from_slice(b" rxreq");
+    });
 }
 
 /// What was added before any program saw it: see `completed_fields::complete`.
@@ -137,7 +144,7 @@ pub(crate) fn request_line(records: &TaskRecords, of: Message, request: &Request
         None => put(url, &[request.path]),
         Some(query) => put(url, &[request.path, b"?", query]),
     }
-    put(protocol, &[version_text(version)]);
+    records.word(protocol, version_text(version));
 }
 
 pub(crate) fn fields(records: &TaskRecords, kind: RecordKind, fields: FieldsView<'_>) {
@@ -151,21 +158,27 @@ pub(crate) fn response<'f>(
     (status, reason): (u16, Option<&[u8]>),
     lines: impl Iterator<Item = (&'f [u8], &'f [u8])>,
 ) {
-    let (protocol, header) = match of {
-        Message::Beresp => (RecordKind::BerespProtocol, RecordKind::BerespHeader),
-        _ => (RecordKind::RespProtocol, RecordKind::RespHeader),
-    };
-    records.put(protocol, &[b"HTTP/1.1"]);
-    status_line(records, of, status, reason);
+    let header = if of == Message::Beresp { RecordKind::BerespHeader } else { RecordKind::RespHeader };
+    response_begins(records, of, (status, reason));
     lines.for_each(|(name, value)| records.field(header, name, value));
+}
+
+/// The same without its fields.
+pub(crate) fn response_begins(records: &TaskRecords, of: Message, (status, reason): (u16, Option<&[u8]>)) {
+    let protocol = if of == Message::Beresp { RecordKind::BerespProtocol } else { RecordKind::RespProtocol };
+    records.word(protocol, b"HTTP/1.1");
+    status_line(records, of, status, reason);
 }
 
 /// Status and reason of `resp` or `beresp`, which may change.
 pub(crate) fn status_line(records: &TaskRecords, of: Message, status: u16, reason: Option<&[u8]>) {
     let kinds = (RecordKind::of_head(of, HeadPart::Status), RecordKind::of_head(of, HeadPart::Reason));
     if let (Some(of_status), Some(of_reason)) = kinds {
-        records.say(of_status, &[RecordWord::Status(status)]);
-        records.put(of_reason, &[reason.unwrap_or_else(|| usual_reason(status))]);
+        records.record(of_status, |text| write_status(text, status));
+        match reason {
+            Some(reason) => records.put(of_reason, &[reason]),
+            None => records.word(of_reason, usual_reason(status)),
+        }
     }
 }
 
@@ -181,36 +194,43 @@ pub(crate) fn body_begins(records: &TaskRecords) {
 
 /// What is stored answers the request.
 pub(crate) fn hit(records: &TaskRecords, stored: &StoredView<'_>, arriving: Option<(u64, Option<u64>)>) {
-    let life = stored.lifetimes;
-    let seconds = |ms: u64| RecordWord::Seconds(i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000));
-    let (xid, number) = (RecordWord::Number(stored_xid(stored.fields)), RecordWord::Number);
-    let (left, grace, keep) = (left(life.ttl_ms), seconds(life.grace_ms), seconds(life.keep_ms));
-    let words = [xid, BLANK, left, BLANK, grace, BLANK, keep];
-    match arriving {
-        None => records.say(RecordKind::Hit, &words),
-        Some((so_far, length)) => {
-            let [so_far, length] =
-                [Some(so_far), length].map(|bytes| bytes.map_or([NOTHING; 2], |n| [BLANK, number(n)]));
-            records.say(RecordKind::Hit, &[&words[..], &so_far, &length].concat());
+    let (life, xid) = (stored.lifetimes, stored_xid(stored.fields));
+    records.record(RecordKind::Hit, |text| {
+        write_decimal(text, xid);
+        text.push(b' ');
+        write_signed_seconds(text, left(life.ttl_ms));
+        for ms in [life.grace_ms, life.keep_ms] {
+            text.push(b' ');
+            write_seconds(text, ms.saturating_mul(1_000));
         }
-    }
+        let (so_far, length) = arriving.map_or((None, None), |(so_far, length)| (Some(so_far), length));
+        for bytes in [so_far, length].into_iter().flatten() {
+            text.push(b' ');
+            write_decimal(text, bytes);
+        }
+    });
 }
 
-/// Freshness counts whole milliseconds, and is in the middle of one: nobody hits with all of a ttl left.
-fn left(ttl_ms: i64) -> RecordWord<'static> {
-    RecordWord::Seconds(ttl_ms.saturating_mul(1_000).saturating_sub(500))
+/// In microseconds. Freshness counts whole milliseconds, and is in the middle of one: nobody hits with all of a ttl left.
+fn left(ttl_ms: i64) -> i64 {
+    ttl_ms.saturating_mul(1_000).saturating_sub(500)
 }
 
 /// The number of the fetch that brought it.
 pub(crate) fn stored_xid(fields: FieldsView<'_>) -> u64 {
     let text = fields.get_all_named(b"x-varnish").next();
-    text.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()).unwrap_or(0)
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    let appended = |number: u64, byte: &u8| number.checked_mul(10)?.checked_add(digit(byte)?);
+    text.and_then(|text| text.iter().try_fold(0, appended)).unwrap_or(0)
 }
 
 /// A mark that the look-up met: until when it says so.
 pub(crate) fn marked(records: &TaskRecords, kind: RecordKind, mark: &StoredView<'_>) {
-    let (xid, left) = (RecordWord::Number(stored_xid(mark.fields)), left(mark.lifetimes.ttl_ms));
-    records.say(kind, &[xid, BLANK, left]);
+    records.record(kind, |text| {
+        write_decimal(text, stored_xid(mark.fields));
+        text.push(b' ');
+        write_signed_seconds(text, left(mark.lifetimes.ttl_ms));
+    });
 }
 
 /// It went out.

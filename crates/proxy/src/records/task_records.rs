@@ -4,13 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io::Write;
 use std::rc::Rc;
-use std::sync::Arc;
+
+use message::write_decimal;
 
 use crate::clock::{Clock, Moment};
 use crate::core::Core;
 use crate::limits::TASK_RECORDS_BYTES_MAX;
-use crate::records::record_word::RecordWord;
-use crate::records::{RecordKind, RecordSide, RecordSink, append, close, open};
+use crate::records::record_form::{WORD_TEXT_MAX, append_word, close, open, transaction_word};
+use crate::records::record_outlet::RecordOutlet;
+use crate::records::record_text::write_seconds;
+use crate::records::{RecordKind, RecordSide};
 
 /// Bytes that went either way, as ReqAcct and BereqAcct have them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,12 +24,9 @@ pub(crate) struct Carried {
     pub(crate) body_out: u64,
 }
 
-/// Between two words.
-pub(crate) const BLANK: RecordWord<'static> = RecordWord::Text(b" ");
-
 /// Ends when it is dropped, if nobody ended it: a client may leave at any time.
 pub(crate) struct TaskRecords {
-    sink: Arc<dyn RecordSink>,
+    outlet: Rc<RecordOutlet>,
     side: RecordSide,
     clock: Clock,
     xid: Cell<u64>,
@@ -43,13 +43,13 @@ impl TaskRecords {
     /// Of a transaction that began at this moment, if anybody wants records. A session has no account.
     pub(crate) fn begin(core: &Core, account: Option<RecordKind>, xid: u64, began: Moment) -> Option<Rc<TaskRecords>> {
         let side = if account == Some(RecordKind::BereqAcct) { RecordSide::Backend } else { RecordSide::Client };
-        let sink = Arc::clone(core.records.as_ref()?);
+        let outlet = Rc::clone(core.records.as_ref()?);
         Some(Rc::new(TaskRecords {
-            sink,
             side,
             clock: core.clock(),
             xid: Cell::new(xid),
-            bytes: RefCell::new(Vec::with_capacity(2 << 10)),
+            bytes: RefCell::new(outlet.buffer()),
+            outlet,
             began: Cell::new(began),
             stamped: Cell::new(began),
             carried: Cell::default(),
@@ -58,38 +58,51 @@ impl TaskRecords {
         }))
     }
 
-    /// A text in parts.
-    pub(crate) fn put(&self, kind: RecordKind, parts: &[&[u8]]) {
-        append(&mut self.bytes.borrow_mut(), kind, parts);
-        self.hand_over_if_many();
+    /// A record, if anybody hears its kind; `write` appends the text.
+    #[inline(always)]
+    pub(crate) fn record(&self, kind: RecordKind, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(heard) = self.outlet.as_heard(kind) else { return };
+        let mut bytes = self.bytes.borrow_mut();
+        let record_at = open(&mut bytes, transaction_word(self.xid.get(), self.side));
+        write(&mut bytes);
+        close(&mut bytes, record_at, (kind, heard));
+        if bytes.len() > TASK_RECORDS_BYTES_MAX {
+            self.outlet.put(&mut bytes);
+        }
     }
 
-    /// A text of several words, which stand as they are.
-    pub(crate) fn say(&self, kind: RecordKind, words: &[RecordWord<'_>]) {
-        {
-            let mut bytes = self.bytes.borrow_mut();
-            let frame_at = open(&mut bytes, kind);
-            words.iter().for_each(|word| word.append_to(&mut bytes));
-            close(&mut bytes, frame_at);
+    /// A text in parts.
+    pub(crate) fn put(&self, kind: RecordKind, parts: &[&[u8]]) {
+        self.record(kind, |text| parts.iter().for_each(|part| text.extend_from_slice(part)));
+    }
+
+    /// A short text of ours, without control bytes: much of what a hit records.
+    #[inline(always)]
+    pub(crate) fn word(&self, kind: RecordKind, text: &[u8]) {
+        if text.len() > WORD_TEXT_MAX {
+            return self.put(kind, &[text]);
         }
-        self.hand_over_if_many();
+        let Some(heard) = self.outlet.as_heard(kind) else { return };
+        if text.len() <= heard.text_bytes_max() {
+            append_word(&mut self.bytes.borrow_mut(), transaction_word(self.xid.get(), self.side), heard, text);
+        } else {
+            self.put(kind, &[text]);
+        }
     }
 
     /// A text that is formatted: for what is not recorded of every hit.
     pub(crate) fn write(&self, kind: RecordKind, text: fmt::Arguments<'_>) {
-        {
-            let mut bytes = self.bytes.borrow_mut();
-            let frame_at = open(&mut bytes, kind);
-            // Writing into memory cannot fail.
-            let _ = bytes.write_fmt(text);
-            close(&mut bytes, frame_at);
-        }
-        self.hand_over_if_many();
+        // Writing into memory cannot fail.
+        self.record(kind, |to| drop(to.write_fmt(text)));
     }
 
     /// `name: value`.
     pub(crate) fn field(&self, kind: RecordKind, name: &[u8], value: &[u8]) {
-        self.put(kind, &[name, b": ", value]);
+        self.record(kind, |text| {
+            text.extend_from_slice(name);
+            text.extend_from_slice(b": ");
+            text.extend_from_slice(value);
+        });
     }
 
     pub(crate) fn stamp(&self, event: &str) {
@@ -99,19 +112,15 @@ impl TaskRecords {
     pub(crate) fn stamp_at(&self, event: &str, at: Moment) {
         let (began, before) = (self.began.get(), self.stamped.replace(at));
         let (now, whole, since) = (self.clock.wall_micros(at), began.micros_until(at), before.micros_until(at));
-        let seconds = |micros: u64| RecordWord::Seconds(micros as i64);
-        self.say(
-            RecordKind::Timestamp,
-            &[
-                RecordWord::Text(event.as_bytes()),
-                RecordWord::Text(b": "),
-                seconds(now),
-                BLANK,
-                seconds(whole),
-                BLANK,
-                seconds(since),
-            ],
-        );
+        self.record(RecordKind::Timestamp, |text| {
+            text.extend_from_slice(event.as_bytes());
+            text.extend_from_slice(b": ");
+            write_seconds(text, now);
+            text.push(b' ');
+            write_seconds(text, whole);
+            text.push(b' ');
+            write_seconds(text, since);
+        });
     }
 
     pub(crate) fn xid(&self) -> u64 {
@@ -140,7 +149,7 @@ impl TaskRecords {
             if let Some(kind) = self.account {
                 self.say_account(kind);
             }
-            self.put(RecordKind::End, &[]);
+            self.word(RecordKind::End, b"");
             self.hand_over();
         }
     }
@@ -153,40 +162,35 @@ impl TaskRecords {
             _ => ([head_in, body_in], [head_out, body_out]),
         };
         let (sum, sum_after) = (head + body, head_after + body_after);
-        let [first, rest @ ..] = [head, body, sum, head_after, body_after, sum_after];
-        let mut words = [BLANK; 11];
-        words[0] = RecordWord::Number(first);
-        rest.into_iter().enumerate().for_each(|(at, number)| words[2 * at + 2] = RecordWord::Number(number));
-        self.say(kind, &words);
+        self.record(kind, |text| {
+            write_decimal(text, head);
+            for number in [body, sum, head_after, body_after, sum_after] {
+                text.push(b' ');
+                write_decimal(text, number);
+            }
+        });
     }
 
     /// Does anybody read such records?
     pub(crate) fn wants(&self, kind: RecordKind) -> bool {
-        self.sink.wants(kind)
+        self.outlet.as_heard(kind).is_some()
     }
 
     /// What its storage is called.
     pub(crate) fn storage(&self) -> &str {
-        self.sink.storage()
-    }
-
-    fn hand_over_if_many(&self) {
-        if self.bytes.borrow().len() > TASK_RECORDS_BYTES_MAX {
-            self.hand_over();
-        }
+        self.outlet.storage()
     }
 
     /// What there is so far.
     pub(crate) fn hand_over(&self) {
-        let mut bytes = self.bytes.borrow_mut();
-        self.sink.put(self.xid.get(), self.side, &bytes);
-        bytes.clear();
+        self.outlet.put(&mut self.bytes.borrow_mut());
     }
 }
 
 impl Drop for TaskRecords {
     fn drop(&mut self) {
         self.end();
+        self.outlet.take_back(self.bytes.take());
     }
 }
 

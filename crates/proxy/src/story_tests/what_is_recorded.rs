@@ -22,9 +22,8 @@ fn who_fetches_is_stamped_so_and_who_waits_for_that_fetch_as_one_of_the_waiting_
     assert_eq!(reply.records_of_client("Timestamp Waitinglist").len(), 0);
     story.get_together("/together");
     let (_, records) = story.take_heard();
-    let stamps = |text: &str| {
-        records.iter().filter(|(side, record)| *side == RecordSide::Client && record.starts_with(text)).count()
-    };
+    let stamps =
+        |text: &str| records.iter().filter(|(is_client_s, record)| *is_client_s && record.starts_with(text)).count();
     assert_eq!((stamps("Timestamp Fetch"), stamps("Timestamp Waitinglist")), (1, 1));
 }
 

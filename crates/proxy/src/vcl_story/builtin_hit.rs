@@ -16,11 +16,12 @@ use crate::field_set::FieldSet;
 use crate::head_form::{ACCEPT_RANGES, AGE, CONTENT_LENGTH, HeadForm, X_VARNISH};
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
+use crate::records::task_records::TaskRecords;
 use crate::site::Site;
 use crate::stored_head;
 use crate::transaction::transaction_states::State;
-use crate::vcl_story::filter_names;
 use crate::vcl_story::hashed_parts::HashedParts;
+use crate::vcl_story::{filter_names, hit_records};
 
 /// What builtin.vcl passes.
 const PERSONAL: FieldSet = FieldSet::mask(&[FieldName::Authorization, FieldName::Cookie]);
@@ -31,7 +32,7 @@ pub(crate) fn run<C: InstantClient>(
     core: &Rc<Core>,
     site: &Arc<Site>,
     parsed: &ParsedRequest<'_>,
-    xid: u64,
+    (xid, records): (u64, Option<&Rc<TaskRecords>>),
 ) -> Option<InstantOutcome<BegunStep>> {
     let request = &parsed.received.request;
     let is_plain = matches!(request.method, Method::Get | Method::Head)
@@ -54,6 +55,9 @@ pub(crate) fn run<C: InstantClient>(
     if !is_fresh || !can_go_as_stored(object) || object.esi().is_some() || gunzips() {
         return None;
     }
+    if let Some(records) = records {
+        hit_records::builtin(records, (site, &core.fresh_arena()), parsed, object, (xid, now)).ok()?;
+    }
     core.edges.take(State::Receive, State::Lookup);
     core.edges.take(State::Lookup, State::Hit);
     core.edges.take(State::Hit, State::Deliver);
@@ -63,7 +67,7 @@ pub(crate) fn run<C: InstantClient>(
     write_tail::<C::Form>(&mut tail, site, object, xid, now, parsed);
     let response = HitResponse::to(parsed);
     let head_only = response.head_only || !has_length(object.status());
-    let response = HitResponse { head_only, ..response };
+    let response = HitResponse { head_only, records, ..response };
     Some(client.send(core, site, &response, object, InstantHead::Stored { tail: &tail }))
 }
 

@@ -38,7 +38,7 @@ use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{MadeHead, RequestHalf, ResponseHalf, sent_status};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::{Watched, run_over};
-use crate::vcl_story::{program_purge, xids};
+use crate::vcl_story::{hit_records, program_purge, xids};
 
 /// What a scope is made of beside the request.
 #[derive(Default)]
@@ -153,7 +153,7 @@ pub(crate) fn say_codings(scope: &Scope<'_>, verdict: &RecvVerdict<'_>) {
         return;
     }
     fields.lines(NAME, &mut |line| lines.push(line));
-    if lines.is_empty() || lines[..] == [&b"gzip"[..]] {
+    if hit_records::is_plainly_gzip(&lines) {
         return;
     }
     let takes_gzip = filter_names::names_gzip(lines.iter().copied());
@@ -162,10 +162,7 @@ pub(crate) fn say_codings(scope: &Scope<'_>, verdict: &RecvVerdict<'_>) {
         false => fields.unset(NAME),
     }
     if let Side::Client(ClientState { records: Some(records), .. }) = scope.side {
-        lines.iter().for_each(|line| records.field(RecordKind::ReqUnset, NAME.text, line));
-        if takes_gzip {
-            records.field(RecordKind::ReqHeader, NAME.text, b"gzip");
-        }
+        hit_records::codings(records, &lines, takes_gzip);
     }
 }
 

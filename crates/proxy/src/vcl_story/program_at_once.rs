@@ -10,15 +10,15 @@ use std::sync::Arc;
 use cache::{Key, Object};
 use message::{FieldName, Method, Request, Status, list_members};
 use rules::{AcceptedCodings, Freshness, RequestDirectives};
+use vcl::Loaded;
 use vcl::subroutine_verdicts::{DeliverVerdict, HashVerdict, HitVerdict, RecvVerdict};
 use vcl::subroutines::Method as Subroutine;
-use vcl::{Fault, Loaded};
 use wire::{Persistence, ReceivedRequest, has_length, is_nominated, says_close};
 
 use crate::client_identity::ClientIdentity;
 use crate::core::Core;
 use crate::field_set::CONDITIONAL;
-use crate::head_form::{ACCEPT_RANGES, AGE, CONTENT_LENGTH, HeadForm, STRICT_TRANSPORT_SECURITY, X_VARNISH};
+use crate::head_form::{CONTENT_LENGTH, HeadForm, STRICT_TRANSPORT_SECURITY};
 use crate::instant_answer::{BegunStep, HitResponse, InstantClient, InstantHead, InstantOutcome};
 use crate::parsed_request::ParsedRequest;
 use crate::records::{RecordKind, request_records};
@@ -36,7 +36,7 @@ use crate::vcl_story::program_scope::{Scope, Side};
 use crate::vcl_story::scope_heads::{RequestHalf, sent_status, url_of};
 use crate::vcl_story::stored_view::StoredView;
 use crate::vcl_story::watched_scope::run_over;
-use crate::vcl_story::{builtin_hit, client_steps, completed_fields};
+use crate::vcl_story::{builtin_hit, client_steps, completed_fields, hit_records};
 
 /// A request that must go on in the loop, with the head as the program left it.
 pub(crate) struct OnItsWay {
@@ -190,31 +190,47 @@ fn hit_and_deliver<'a, F: HeadForm>(
     object: &'a Arc<Object>,
 ) -> HitVerdicts {
     scope.stored.set(Some(StoredView::of(object, scope.now)));
-    let said = match program.is_builtin(Subroutine::Hit) && !core.is_heard() {
-        true => HitVerdict::Deliver,
+    let Side::Client(state) = scope.side else { unreachable!("a hit is a client's") };
+    let records = state.records.as_deref();
+    let is_left_to_builtin = |subroutine| program.is_builtin(subroutine) && core.watch.is_none();
+    let said = match is_left_to_builtin(Subroutine::Hit) {
+        true => {
+            if let Some(records) = records {
+                hit_records::builtin_hit(records);
+            }
+            HitVerdict::Deliver
+        }
         false => run_over!(scope, program.hit),
     };
     match client_steps::step_after_hit(scope, said) {
         None => {}
         Some(Step::Lookup) => {
             // Of old: fetch it, and let the client wait. The loop asks for that right.
-            if let Side::Client(state) = scope.side {
-                state.misses_once.set(true);
-            }
+            state.misses_once.set(true);
             return Err((State::Receive, Step::Lookup));
         }
         Some(step) => return Err((State::Hit, step)),
     }
     core.edges.take(State::Hit, State::Deliver);
-    if program.is_builtin(Subroutine::Deliver) && !core.is_heard() && builtin_hit::can_go_as_stored(object) {
-        return render_as_stored::<F>(core, scope, parsed, object);
+    let begins = || {
+        hit_records::begin_response(&scope.response, (scope.site, scope.arena), object, (state.xid.get(), scope.now))
+    };
+    if is_left_to_builtin(Subroutine::Deliver) && builtin_hit::can_go_as_stored(object) {
+        match records.map(|records| begins().map(|()| hit_records::builtin_deliver(records, &scope.response))) {
+            Some(Err(_)) => return Err((State::Deliver, Step::Synth(Synth::vcl_failed()))),
+            _ => return render_as_stored::<F>(core, scope, parsed, object),
+        }
     }
-    if begin_response(scope, object).is_err() {
+    if begins().is_err() {
         return Err((State::Deliver, Step::Synth(Synth::vcl_failed())));
     }
-    record_response(scope);
+    if let Some(records) = records {
+        hit_records::response(records, &scope.response);
+    }
     let said = run_over!(scope, program.deliver);
-    record_processed(scope);
+    if let Some(records) = records {
+        records.stamp("Process");
+    }
     let elsewhere = match said {
         DeliverVerdict::Deliver => return render::<F>(core, scope, parsed, object),
         DeliverVerdict::Restart => Step::Restart,
@@ -225,49 +241,7 @@ fn hit_and_deliver<'a, F: HeadForm>(
 }
 
 const ACCEPT_ENCODING: Name<'static> = Name::of_known(FieldName::AcceptEncoding);
-const VIA: Name<'static> = Name::of_known(FieldName::Via);
 const CONNECTION: Name<'static> = Name::of_known(FieldName::Connection);
-
-/// `resp` as vcl_deliver first sees it: the stored head, with what every answer of ours carries.
-fn begin_response<'a>(scope: &Scope<'a>, object: &'a Object) -> Result<(), Fault> {
-    let Side::Client(state) = scope.side else { return Ok(()) };
-    let fields = object.fields();
-    scope.response.begin(object.status().0, object.reason(), fields);
-    let resp = &scope.response.fields;
-    let digits = &mut [0; message::DIGITS_MAX];
-    let xids = match resp.first(X_VARNISH) {
-        Some(fetch) => scope.arena.join(&[message::decimal(digits, state.xid.get()), b" ", fetch])?,
-        None => scope.arena.copy(message::decimal(digits, state.xid.get()))?,
-    };
-    resp.set(X_VARNISH, xids);
-    resp.set(AGE, scope.arena.copy(message::decimal(digits, object.age_s(scope.now)))?);
-    resp.add(VIA, scope.site.via.as_bytes());
-    if object.status() == Status::OK && scope.site.settings.vcl.http_range_support {
-        resp.set(ACCEPT_RANGES, b"bytes");
-    }
-    if has_length(object.status()) {
-        resp.set(CONTENT_LENGTH, scope.arena.copy(message::decimal(digits, object.body_len()))?);
-    }
-    Ok(())
-}
-
-fn record_processed(scope: &Scope<'_>) {
-    if let Side::Client(ClientState { records: Some(records), .. }) = scope.side {
-        records.stamp("Process");
-    }
-}
-
-/// Of an answer; more take another piece of memory.
-const USUAL_FIELDS: usize = 24;
-
-fn record_response(scope: &Scope<'_>) {
-    let Side::Client(ClientState { records: Some(records), .. }) = scope.side else { return };
-    let response = &scope.response;
-    let mut lines: Vec<(&[u8], &[u8])> = Vec::with_capacity(USUAL_FIELDS);
-    response.fields.each(|_, name, value| lines.push((name, value)));
-    let status = (response.status.get(), response.reason.get());
-    request_records::response(records, vcl::Message::Resp, status, lines.into_iter());
-}
 
 /// What goes out behind the stored head, which the program leaves as it is.
 fn render_as_stored<F: HeadForm>(
@@ -311,7 +285,7 @@ fn render<F: HeadForm>(core: &Core, scope: &Scope<'_>, parsed: &ParsedRequest<'_
     F::end(&mut out, Persistence::of(persistent, parsed.received.request.version));
     let Side::Client(state) = scope.side else { unreachable!("as above") };
     if let Some(records) = &state.records {
-        records.put(RecordKind::Filters, &[]);
+        records.word(RecordKind::Filters, b"");
     }
     Ok(RenderedHead { persistent, starts_as_stored: false, has_body: has_length(Status(status)) })
 }

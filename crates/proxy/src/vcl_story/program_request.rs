@@ -76,28 +76,33 @@ fn open_as_it_is<S: RequestSource>(
     let parsed = ParsedRequest { received, came, seen, client, persistent, tls, moment, route: routed.route };
     let xid = xids::next(&core.xids);
     let is_refresh = matches!(source.asker().mode, ListenMode::Within { refreshes: true, .. });
+    // The first records are the same whoever answers.
+    let begun = core.records.is_some().then(|| {
+        let (addresses, asked) = (source.addresses(&client), (received, expected, moment));
+        let records = request_records::begin(core, (source.session(), xid), &addresses, &program.name, asked);
+        (addresses, records)
+    });
     let mut rest_of_hit = None;
     if first.is_none()
         && site.answer_fields_of(routed).is_none()
         && program.leaves_hits_to_builtin
-        && !core.is_heard()
+        && core.watch.is_none()
         && !(is_early || is_refresh)
         && let Some(client) = source.at_once()
     {
-        match builtin_hit::run(client, core, &site, &parsed, xid) {
+        let records = begun.as_ref().and_then(|(_, records)| records.as_ref());
+        match builtin_hit::run(client, core, &site, &parsed, (xid, records)) {
             None => {}
             Some(InstantOutcome::Answered { persistent }) => return Opened::answered(persistent, received),
             Some(InstantOutcome::Step(begun)) => rest_of_hit = Some(begun),
         }
     }
     let now_s = core.clock().at(moment).wall_ms as f64 / 1_000.0;
-    let mut state = ClientState::new(program, source.addresses(&client), xid, now_s);
+    let (addresses, records) = begun.unwrap_or_else(|| (source.addresses(&client), None));
+    let mut state = ClientState::new(program, addresses, xid, now_s);
+    state.records = records;
     state.has_body = received.body.follows();
     state.is_refresh = is_refresh;
-    if core.records.is_some() {
-        let (session, asked) = (source.session(), (received, expected, moment));
-        state.records = request_records::begin(core, (session, xid), &state.addresses, &state.vcl_site.name, asked);
-    }
     let may_answer = !is_early && !state.vcl_site.loaded.waits() && site.answer_fields_of(routed).is_none();
     let on_its_way = match (rest_of_hit, first, source.at_once().filter(|_| may_answer)) {
         (Some((state, step, outcome)), ..) => {

@@ -133,6 +133,11 @@ impl<'a> Scope<'a> {
         self.top.as_ref().unwrap_or(&self.req)
     }
 
+    /// Is there a line of this name? Of a stored head nobody asks.
+    pub(crate) fn has_header(&self, of: Message, name: KeptName<'_>) -> bool {
+        self.head(of).first(kept_name(name)).is_some()
+    }
+
     fn addresses(&self) -> &ConnectionAddresses {
         match self.side {
             Side::Client(state) => &state.addresses,

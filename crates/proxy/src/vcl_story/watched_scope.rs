@@ -5,7 +5,7 @@
 //! is told to them. It does nothing of its own: what it is asked for the scope does.
 
 use std::cell::Cell;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use vcl::source_files::Span;
 use vcl::subroutines::Method;
@@ -20,7 +20,6 @@ use crate::dry_runner::mocked_exchange::RanHead;
 use crate::dry_runner::mocked_exchange::lossy;
 use crate::dry_runner::watch::Watch;
 use crate::records::record_kind::HeadPart;
-use crate::records::record_word::RecordWord;
 use crate::records::task_records::TaskRecords;
 use crate::records::{RecordKind, fetch_records, request_records};
 use crate::vcl_story::log_notes::DecidedBy;
@@ -56,6 +55,9 @@ impl<'s, 'a> Watched<'s, 'a> {
     /// The lines of a field that is about to change.
     fn record_unset(&self, of: Message, name: KeptName<'_>) {
         let Some((records, kind)) = self.records.zip(RecordKind::of_head(of, HeadPart::Unset)) else { return };
+        if !self.scope.has_header(of, name) {
+            return;
+        }
         self.scope.all_headers(of, &mut |known, value| {
             if known.eq_ignore_ascii_case(name.written()) {
                 records.field(kind, known, value);
@@ -149,30 +151,6 @@ impl<'s, 'a> Watched<'s, 'a> {
             _ => (&b""[..], &b""[..]),
         };
         RanHead { method: lossy(method), url: lossy(url), status: self.scope.response.status.get(), fields }
-    }
-}
-
-/// What a subroutine returned, without what stands in parentheses.
-#[derive(Default)]
-struct ActionWord {
-    bytes: [u8; 24],
-    length: usize,
-}
-
-impl ActionWord {
-    fn text(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
-impl fmt::Write for ActionWord {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for &byte in text.as_bytes() {
-            let room = self.bytes.get_mut(self.length).filter(|_| byte != b'(').ok_or(fmt::Error)?;
-            *room = byte;
-            self.length += 1;
-        }
-        Ok(())
     }
 }
 
@@ -395,6 +373,10 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
     }
 
     fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    fn tells_changes(&self) -> bool {
         self.watch.is_some() || self.records.is_some()
     }
 
@@ -411,16 +393,13 @@ impl<'a> Host<'a> for Watched<'_, 'a> {
         if let Some(records) = self.records {
             let name = method.name();
             let name = name.strip_prefix("vcl_").unwrap_or(name);
-            records.say(RecordKind::VclCall, &[RecordWord::Capitals(name.as_bytes())]);
+            records.record(RecordKind::VclCall, |text| text.extend(name.bytes().map(|byte| byte.to_ascii_uppercase())));
         }
     }
 
-    fn ended(&self, method: Method, how: &dyn fmt::Display) {
+    fn ended(&self, method: Method, action: &'static str, how: &dyn fmt::Display) {
         if let Some(records) = self.records {
-            let mut action = ActionWord::default();
-            // It refuses what stands behind the word, and that is the end of it.
-            let _ = write!(action, "{how}");
-            records.put(RecordKind::VclReturn, &[action.text()]);
+            records.word(RecordKind::VclReturn, action.as_bytes());
         }
         let Some(watch) = self.watch else { return };
         let (is_background, request) = match self.scope.side {

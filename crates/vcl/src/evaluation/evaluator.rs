@@ -89,7 +89,7 @@ pub fn run<'a, H: Host<'a>>(
         }
         Ok(ending) => ending,
     };
-    host.ended(method, &ending);
+    host.ended(method, ending.action(), &ending);
     ending
 }
 
@@ -208,7 +208,7 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
                 let value = self.arena.join(&[before, value])?;
                 self.set_line(*of, KeptName::Known(name), value)?;
             }
-            Act::RewriteHeader { of, name, steps, .. } if self.host.is_watched() => {
+            Act::RewriteHeader { of, name, steps, .. } if self.host.tells_changes() => {
                 for (index, step) in steps.iter().enumerate() {
                     if index > 0 {
                         self.host.statement(step.at);
@@ -292,10 +292,10 @@ impl<'a, 'h, H: Host<'a>> Run<'a, 'h, H> {
         self.host.add_header(of, name, lawful_line(name.written(), value)?)
     }
 
-    /// A function gave back the very text of the variable: it found nothing to change. Who watches is told that it stays.
+    /// A function gave back the very text of the variable: it found nothing to change. Who is told of changes is told that it stays.
     #[inline]
     fn is_as_it_is(&self, of: VariableId, value: Plain<'a>) -> bool {
-        if self.host.is_watched() {
+        if self.host.tells_changes() {
             return false;
         }
         let (VariableId::REQ_URL | VariableId::BEREQ_URL, Plain::Text(Some(value))) = (of, value) else { return false };
