@@ -9,6 +9,7 @@ use crate::shim::Over;
 
 mod allocators;
 mod allowances;
+mod ban_load;
 mod behaviours;
 mod cache_model;
 mod cache_random;

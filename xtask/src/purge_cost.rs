@@ -1,6 +1,6 @@
 //! `cargo xtask purge-cost [--objects N] [--larder BINARY]`: how long an order takes that purges by a tag which a hundredth of what is stored
-//! carries, hard and soft, by larder's own clock. Every answer has three tags, one of them its own. It judges nothing: what else runs on the
-//! machine is in the figures.
+//! carries, hard and soft, by larder's own clock; then what hits cost while bans by a pattern are worked off (`ban_load.rs`). Every answer has
+//! three tags, one of them its own. It judges nothing: what else runs on the machine is in the figures.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,15 +10,16 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::ban_load;
 use crate::many_articles::{BODY, PATIENCE, ask_for_all, serve};
 use crate::memory_line::Line;
 use crate::project::Project;
 use crate::started_larder;
 
 const OBJECTS: u64 = 1_000_000;
-const SECTIONS: u64 = 100;
+pub const SECTIONS: u64 = 100;
 /// Orders of each kind.
-const ORDERS: u64 = 5;
+pub const ORDERS: u64 = 5;
 
 pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let (mut objects, mut program) = (OBJECTS, project.larder());
@@ -38,7 +39,7 @@ pub fn task(project: &Project, options: &[&str]) -> Result<(), String> {
     let at = format!("unix:{}", origin.display());
     let wanted = ["--workers", "1", "--origin", &at, "--memory", "8GiB"];
     let mut started = started_larder::start_program(Command::new(program), &folder, &wanted)?;
-    let measured = measure(&folder, objects);
+    let measured = measure(&folder, objects).and_then(|()| ban_load::measure(&folder, started.id(), objects));
     let _ = started.kill().and_then(|()| started.wait());
     measured
 }
@@ -49,7 +50,8 @@ fn measure(folder: &Path, objects: u64) -> Result<(), String> {
     for section in 0..2 * ORDERS {
         let is_soft = section >= ORDERS;
         let order = format!(r#"{{"tags":["section-{section}"],"soft":{is_soft}}}"#);
-        let answer = ordered(&folder.join("a.sock"), &order).map_err(|error| format!("the admin address: {error}"))?;
+        let answer =
+            posted(&folder.join("a.sock"), "/purge", &order).map_err(|error| format!("the admin address: {error}"))?;
         let answer: Value = serde_json::from_str(&answer).map_err(|error| format!("{answer}: {error}"))?;
         let kind = if is_soft { "softly" } else { "hard" };
         println!("{kind}: {} of them in {} ms", answer["matched"], answer["took_ms"]);
@@ -66,24 +68,25 @@ fn number_in(head: &[u8]) -> u64 {
 /// Each answer has three tags.
 fn head_of(asked: &[u8]) -> String {
     let number = number_in(asked);
+    let section = number % SECTIONS;
     format!(
         "HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 07:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
          Cache-Control: max-age=1000000, stale-while-revalidate=1000\r\n\
-         Surrogate-Key: product-{number} section-{} author-{}\r\n\r\n",
+         X-Section: section-{section}\r\nSurrogate-Key: product-{number} section-{section} author-{}\r\n\r\n",
         BODY.len(),
-        number % SECTIONS,
         number % 997
     )
 }
 
-fn ordered(admin: &Path, order: &str) -> io::Result<String> {
+/// What the admin address answers to this.
+pub fn posted(admin: &Path, path: &str, order: &str) -> io::Result<String> {
     let socket = UnixStream::connect(admin)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut line = Line::new(socket);
     let length = order.len();
     write!(
         line.socket,
-        "POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{order}"
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{order}"
     )?;
     let (status, length) = line.head()?;
     let mut answer = Vec::new();

@@ -125,16 +125,18 @@ fn may_have_control(record: &[u8]) -> bool {
         printable &= more_printable;
         deleted |= more_deleted;
     }
-    printable & ONES * 0x40 != ONES * 0x40 || deleted & ONES * 0x80 != 0
+    printable & LETTER_BITS != LETTER_BITS || deleted & HIGH_BITS != 0
 }
 
 const ONES: u64 = u64::MAX / 0xff;
 const LETTERS: u64 = ONES * 0x61;
+const LETTER_BITS: u64 = ONES * 0x40;
+const HIGH_BITS: u64 = ONES * 0x80;
 
 /// The bit 0x40 of each byte that may be no control byte, and the bit 0x80 of each that may be DEL.
 #[inline(always)]
 fn suspicion(eight: u64) -> (u64, u64) {
-    (eight | eight << 1, (eight & ONES * 0x7f) + ONES)
+    (eight | (eight << 1), (eight & !HIGH_BITS) + ONES)
 }
 
 fn is_control(byte: u8) -> bool {
