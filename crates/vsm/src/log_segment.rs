@@ -250,7 +250,7 @@ mod tests {
         (0..20).for_each(|_| piece.alone(LogTag::named("Debug").unwrap(), &text));
         assert!(piece.bytes().len() > 2 * log.eighth_bytes());
         let step = log.fitting(&piece, piece.bytes());
-        assert!(step > 0 && step <= log.eighth_bytes() / 2 && step % (16_384 + 8) == 0, "{step}");
+        assert!(step > 0 && step <= log.eighth_bytes() / 2 && step.is_multiple_of(16_384 + 8), "{step}");
         log.append(&piece).unwrap();
         assert_eq!(records(&file_of(&folder), 0).0.len(), 20);
         drop((log, set));
