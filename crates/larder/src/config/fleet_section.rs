@@ -65,8 +65,8 @@ fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
             .add(complaint.suggest("write secret_file = \"fleet.secret\": the same file on every node"));
     }
     if plan.vcl_file.is_some() {
-        let what = "peers of [fleet] says nothing beside a VCL, which decides by itself whom it asks";
-        section.complaints().add(Complaint::new(section.span(), what, "does not act"));
+        let what = "peers of [fleet] do nothing beside a VCL, which decides by itself whom it asks (policy.vcl)";
+        plan.warnings.push(what.to_owned());
     }
     plan.warnings.extend(warning(&nodes.urls, own.as_ref(), &plan.settings.listeners));
     let own = own.unwrap_or_else(|| OwnAddress::OnPorts(ports(&plan.settings.listeners)));

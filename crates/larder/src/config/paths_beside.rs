@@ -148,6 +148,9 @@ password_file = "users"
 [[forward.parent]]
 address = "unix:parent.sock"
 login_file = "login"
+[fleet]
+peers = ["http://192.0.2.9"]
+secret_file = "secret"
 [log]
 path = "access.log"
 [admin]
