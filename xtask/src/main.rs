@@ -24,6 +24,7 @@ mod disk_fill;
 mod edge_counts;
 mod esi_pages;
 mod findings;
+mod fleet_history;
 mod flood_attack;
 mod flood_client;
 mod floods;
@@ -115,6 +116,9 @@ usage: cargo xtask TASK
   cache-random [--answers N] [--seed S]
                            random origins, clients, purges, clocks, kills and reloads: was each of 100,000 answers, or as
                            told, one that RFC 9111 and docs/what-is-cached.md allow?
+  fleet-history [--rounds N] [--seed S] [--planted local-as-applied|no-lease]
+                           three larders with one log in Redis, and faults of nodes, links and Redis in 30 rounds, or as told: was
+                           any answer older than a purge allows that was acknowledged before? With --planted it must say so
   counts [--exchanges N] [--seed S]
                            a random load of 100,000 exchanges, or as told, with faults of origins and clients that leave: do access
                            log, events, metrics, larder stat, varnishstat, clients and origins count the same, to the last one?
@@ -193,6 +197,7 @@ fn main() -> ExitCode {
         ["esi-pages"] => esi_pages::task(&project),
         ["counts", options @ ..] => counts::task(&project, options),
         ["crash", options @ ..] => crash::task(&project, options),
+        ["fleet-history", options @ ..] => fleet_history::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["import-corpus", options @ ..] => import_corpus::task(&project, options),
         ["import-random", options @ ..] => import_corpus::random_run::task(&project, options),
