@@ -8,11 +8,14 @@ use std::time::Duration;
 use super::fleet_clients::{self, PurgeIntent, VISITORS_OF_A_NODE, WRITERS_AT_A_NODE};
 use super::fleet_faults::{self, DrawnFault, FaultDone};
 use super::fleet_stage::{FleetStage, LEASE, NODES, Planted, lease};
-use super::purge_history::{Acknowledgement, PurgeHistory};
+use super::purge_history::{Acknowledgement, Micros, PurgeHistory};
 use super::purge_promises::{BrokenPromise, SLACK, broken_promises};
 use super::versioned_origin::{PurgedPages, URLS};
 use crate::dice::Dice;
 use crate::project::Project;
+
+/// A round in which little goes wrong lasts so long before it must be well again.
+const FAULTS_LEAST: Duration = LEASE.saturating_mul(3);
 
 /// What is known of a round when it is over.
 pub struct FleetRound {
@@ -27,7 +30,7 @@ pub struct FleetRound {
 }
 
 impl FleetRound {
-    /// What it leaves behind stays where something was wrong.
+    /// What it leaves behind stays where something was wrong, and all that was seen beside it.
     pub fn play(project: &Project, seed: u64, planted: Option<Planted>) -> Result<FleetRound, String> {
         let mut dice = Dice::of(seed);
         let folder = project.scratch("fleet-history")?.join(format!("seed-{seed}"));
@@ -49,6 +52,9 @@ impl FleetRound {
         drop(stage);
         if broken.is_empty() && wrong.is_empty() {
             let _ = fs::remove_dir_all(&folder);
+        } else {
+            let written = fs::write(folder.join("history.log"), history.text());
+            written.map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         Ok(FleetRound { seed, faults, history, broken, wrong, origin })
     }
@@ -70,7 +76,8 @@ fn live(stage: &FleetStage, faults: &[DrawnFault], dice: &mut Dice) -> Result<(P
         }
         let faults: Vec<_> = faults.iter().map(|fault| scope.spawn(move || fault.carry_out(stage))).collect();
         let done: Vec<FaultDone> = faults.into_iter().map(|fault| fault.join().expect("no panic")).collect();
-        thread::sleep(LEASE);
+        let early = (FAULTS_LEAST.as_micros() as Micros).saturating_sub(stage.clock.now());
+        thread::sleep(LEASE + Duration::from_micros(early));
         let (mut history, mut wrong) = purge_at_all(stage);
         stage.is_over.store(true, SeqCst);
         users.into_iter().for_each(|user| history.add(user.join().expect("no panic")));

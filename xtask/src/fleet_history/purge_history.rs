@@ -119,6 +119,17 @@ impl PurgeHistory {
         self.absences.extend(other.absences);
     }
 
+    /// A record a line, in the order in which they began.
+    pub fn text(&self) -> String {
+        let mut lines: Vec<(Micros, String)> = Vec::new();
+        lines.extend(self.answers.iter().map(|record| (record.begun, format!("{record:?}"))));
+        lines.extend(self.purges.iter().map(|record| (record.ordered, format!("{record:?}"))));
+        lines.extend(self.failures.iter().map(|record| (record.begun, format!("{record:?}"))));
+        lines.extend(self.absences.iter().map(|record| (record.from, format!("{record:?}"))));
+        lines.sort();
+        lines.into_iter().map(|(began, record)| format!("{began:>9} {record}\n")).collect()
+    }
+
     /// Those that no absence of their node excuses.
     pub fn unexcused(&self) -> impl Iterator<Item = &FailureRecord> {
         let excuses = |failure: &FailureRecord, absence: &AbsenceRecord| {
