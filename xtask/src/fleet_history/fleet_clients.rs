@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::fleet_node::NodeClient;
 use super::fleet_stage::FleetStage;
+use super::judged_node::NodeClient;
 use super::purge_history::{
     Acknowledgement, AnswerRecord, FailureRecord, Micros, PurgeHistory, PurgeOutcome, PurgeRecord,
 };

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::broken_link::BrokenLink;
-use super::fleet_node::{FleetNode, FleetPlan};
+use super::judged_node::{FleetPlan, JudgedNode};
 use super::judged_redis::JudgedRedis;
 use super::purge_history::{Acknowledgement, HistoryClock, Micros};
 use super::versioned_origin::VersionedSite;
@@ -31,7 +31,7 @@ pub struct FleetStage {
     pub clock: HistoryClock,
     pub site: Arc<VersionedSite>,
     pub redis: JudgedRedis,
-    pub nodes: Vec<FleetNode>,
+    pub nodes: Vec<JudgedNode>,
     pub planted: Option<Planted>,
     /// Clients and writers end.
     pub is_over: AtomicBool,
@@ -69,7 +69,7 @@ impl FleetStage {
         let with_disk = dice.below(NODES as u64) as usize;
         let nodes = NAMES.iter().enumerate().map(|(number, name)| {
             let has_disk = number == with_disk || dice.below(2) == 0;
-            let node = FleetNode::new(&plan, folder, name, has_disk, BrokenLink::start(redis.port)?)?;
+            let node = JudgedNode::new(&plan, folder, name, has_disk, BrokenLink::start(redis.port)?)?;
             node.start().map(|()| node)
         });
         let nodes = nodes.collect::<Result<_, _>>()?;

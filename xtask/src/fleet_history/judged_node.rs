@@ -23,7 +23,7 @@ pub struct FleetPlan {
     pub lease: String,
 }
 
-pub struct FleetNode {
+pub struct JudgedNode {
     pub name: String,
     pub has_disk: bool,
     pub link: BrokenLink,
@@ -36,25 +36,25 @@ pub struct FleetNode {
 
 /// One connection to one of a node's two addresses, made anew when it is lost.
 pub struct NodeClient<'a> {
-    node: &'a FleetNode,
+    node: &'a JudgedNode,
     socket: &'static str,
     connection: Option<(u64, BufReader<UnixStream>)>,
 }
 
-impl FleetNode {
+impl JudgedNode {
     pub fn new(
         plan: &FleetPlan,
         folder: &Path,
         name: &str,
         has_disk: bool,
         link: BrokenLink,
-    ) -> Result<FleetNode, String> {
+    ) -> Result<JudgedNode, String> {
         let folder = folder.join(name);
         let config = config(plan, name, has_disk, link.port);
         let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("larder.toml"), config));
         written.map_err(|error| format!("{}: {error}", folder.display()))?;
         let (name, program) = (name.to_owned(), plan.program.clone());
-        Ok(FleetNode { name, has_disk, link, program, folder, process: Mutex::default(), lives: AtomicU64::new(0) })
+        Ok(JudgedNode { name, has_disk, link, program, folder, process: Mutex::default(), lives: AtomicU64::new(0) })
     }
 
     /// Returns when it listens.
@@ -93,7 +93,7 @@ impl FleetNode {
     }
 }
 
-impl Drop for FleetNode {
+impl Drop for JudgedNode {
     fn drop(&mut self) {
         self.kill();
     }
