@@ -16,6 +16,8 @@ const DELAY_MS: (u64, u64) = (50, 300);
 pub enum FaultKind {
     /// kill -9 of a node, and its restart.
     NodeKilled,
+    /// The same, and its link is cut until long after the restart.
+    NodeStartedAlone,
     /// SIGSTOP and SIGCONT.
     NodeStopped,
     LinkCut,
@@ -28,6 +30,8 @@ pub enum FaultKind {
     RedisStopped,
     /// FLUSHALL while the node's link is cut.
     RedisFlushed,
+    /// The node's link is cut, FLUSHALL, and the next node is killed and restarted: it has heard of the others after that alone.
+    NodeForgotten,
     /// XTRIM of the log to one entry while the node's link is cut.
     LogTrimmed,
     /// SCRIPT FLUSH.
@@ -47,7 +51,7 @@ pub struct DrawnFault {
 /// What a fault did, by the clock of the round.
 #[derive(Default)]
 pub struct FaultDone {
-    pub absence: Option<AbsenceRecord>,
+    pub absences: Vec<AbsenceRecord>,
     /// What could not be done.
     pub errors: Vec<String>,
 }
@@ -68,7 +72,7 @@ fn fault(turn: u64, begins: Duration, dice: &mut Dice, with_disk: &[usize]) -> D
         |dice: &mut Dice, least: u64, most: u64| LEASE.mul_f64((least + dice.below(most - least)) as f64 / 100.0);
     let begins = begins + leases(dice, 0, 50);
     let node = dice.below(NODES as u64) as usize;
-    let (kind, lasts) = match turn % 12 {
+    let (kind, lasts) = match turn % 14 {
         0 | 1 => (FaultKind::NodeKilled, leases(dice, 5, 200)),
         2 => (FaultKind::NodeStopped, leases(dice, 100, 300)),
         3 => (FaultKind::LinkCut, leases(dice, 100, 300)),
@@ -85,10 +89,12 @@ fn fault(turn: u64, begins: Duration, dice: &mut Dice, with_disk: &[usize]) -> D
         8 => (FaultKind::RedisStopped, leases(dice, 50, 300)),
         9 => (FaultKind::RedisFlushed, leases(dice, 10, 250)),
         10 => (FaultKind::LogTrimmed, leases(dice, 10, 250)),
+        11 => (FaultKind::NodeStartedAlone, leases(dice, 60, 300)),
+        12 => (FaultKind::NodeForgotten, leases(dice, 60, 250)),
         _ => (FaultKind::ScriptsFlushed, Duration::ZERO),
     };
     // Who comes back with old objects is of more interest than who comes back with none.
-    let comes_back = kind == FaultKind::NodeKilled && dice.below(4) > 0;
+    let comes_back = matches!(kind, FaultKind::NodeKilled | FaultKind::NodeStartedAlone) && dice.below(4) > 0;
     let node = if comes_back { with_disk[dice.below(with_disk.len() as u64) as usize] } else { node };
     DrawnFault { kind, node, begins, lasts }
 }
@@ -103,12 +109,9 @@ impl DrawnFault {
         let mut done = FaultDone::default();
         self.wait_until(stage, self.begins);
         let from = stage.clock.now();
-        self.begin(stage, &mut done);
+        self.begin(stage, from, &mut done);
         self.wait_until(stage, self.ends());
-        self.end(stage, &mut done);
-        if self.kind == FaultKind::NodeKilled {
-            done.absence = Some(AbsenceRecord { node: self.node, from, to: stage.clock.now() });
-        }
+        self.end(stage, from, &mut done);
         done
     }
 
@@ -117,10 +120,15 @@ impl DrawnFault {
         thread::sleep(Duration::from_micros(left));
     }
 
-    fn begin(&self, stage: &FleetStage, done: &mut FaultDone) {
+    fn begin(&self, stage: &FleetStage, from: Micros, done: &mut FaultDone) {
         let node = &stage.nodes[self.node];
         match self.kind {
             FaultKind::NodeKilled => node.kill(),
+            FaultKind::NodeStartedAlone => {
+                node.kill();
+                node.link.set(LinkCondition::Cut);
+                done.start(stage, self.node, from);
+            }
             FaultKind::NodeStopped => node.signal("STOP"),
             FaultKind::LinkCut => node.link.set(LinkCondition::Cut),
             FaultKind::LinkFrozen { to_log, from_log } => node.link.set(LinkCondition::Frozen { to_log, from_log }),
@@ -132,6 +140,13 @@ impl DrawnFault {
                 self.wait_until(stage, self.begins + self.lasts / 2);
                 done.note(stage.redis.tell(&["FLUSHALL"]));
             }
+            FaultKind::NodeForgotten => {
+                node.link.set(LinkCondition::Cut);
+                let next = (self.node + 1) % NODES;
+                stage.nodes[next].kill();
+                done.note(stage.redis.tell(&["FLUSHALL"]));
+                done.start(stage, next, from);
+            }
             FaultKind::LogTrimmed => {
                 node.link.set(LinkCondition::Cut);
                 self.wait_until(stage, self.begins + self.lasts * 9 / 10);
@@ -141,10 +156,10 @@ impl DrawnFault {
         }
     }
 
-    fn end(&self, stage: &FleetStage, done: &mut FaultDone) {
+    fn end(&self, stage: &FleetStage, from: Micros, done: &mut FaultDone) {
         let node = &stage.nodes[self.node];
         match self.kind {
-            FaultKind::NodeKilled => done.note(node.start()),
+            FaultKind::NodeKilled => done.start(stage, self.node, from),
             FaultKind::NodeStopped => node.signal("CONT"),
             FaultKind::RedisKilled => done.note(stage.redis.restart()),
             FaultKind::RedisStopped => stage.redis.signal("CONT"),
@@ -167,6 +182,12 @@ fn trim(stage: &FleetStage, done: &mut FaultDone) {
 }
 
 impl FaultDone {
+    /// A node that was killed then.
+    fn start(&mut self, stage: &FleetStage, node: usize, killed: Micros) {
+        self.note(stage.nodes[node].start());
+        self.absences.push(AbsenceRecord { node, from: killed, to: stage.clock.now() });
+    }
+
     fn note<T>(&mut self, result: Result<T, String>) {
         self.errors.extend(result.err());
     }
@@ -177,6 +198,11 @@ impl fmt::Display for DrawnFault {
         let node = NAMES[self.node];
         match self.kind {
             FaultKind::NodeKilled => write!(to, "{node} is killed")?,
+            FaultKind::NodeStartedAlone => write!(to, "{node} is killed, and started while its link is cut")?,
+            FaultKind::NodeForgotten => {
+                let next = NAMES[(self.node + 1) % NODES];
+                write!(to, "{node}'s link is cut, FLUSHALL, and {next} is killed and started")?;
+            }
             FaultKind::NodeStopped => write!(to, "{node} is stopped")?,
             FaultKind::LinkCut => write!(to, "{node}'s link is cut")?,
             FaultKind::LinkFrozen { to_log: true, from_log: true } => write!(to, "{node}'s link is frozen")?,
@@ -202,7 +228,7 @@ mod tests {
     #[test]
     fn every_kind_has_its_turn_and_no_fault_lasts_for_ever() {
         let mut kinds = BTreeSet::new();
-        for seed in 100..112 {
+        for seed in 100..114 {
             let faults = drawn(seed, &mut Dice::of(seed), &[1]);
             assert!((1..=2).contains(&faults.len()));
             for fault in &faults {
@@ -210,6 +236,6 @@ mod tests {
             }
             kinds.insert(format!("{:?}", std::mem::discriminant(&faults[0].kind)));
         }
-        assert_eq!(kinds.len(), 10);
+        assert_eq!(kinds.len(), 12);
     }
 }

@@ -81,8 +81,8 @@ fn live(stage: &FleetStage, faults: &[DrawnFault], dice: &mut Dice) -> Result<(P
         let (mut history, mut wrong) = purge_at_all(stage);
         stage.is_over.store(true, SeqCst);
         users.into_iter().for_each(|user| history.add(user.join().expect("no panic")));
-        for FaultDone { absence, errors } in done {
-            history.absences.extend(absence);
+        for FaultDone { absences, errors } in done {
+            history.absences.extend(absences);
             wrong.extend(errors);
         }
         Ok((history, wrong))
