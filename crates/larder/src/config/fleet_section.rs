@@ -250,7 +250,11 @@ mod tests {
         let (at, none) = (OwnAddress::At("203.0.113.2:80".parse().unwrap()), OwnAddress::OnPorts(vec![80]));
         check(&format!("{TWO}address = \"http://203.0.113.2\"\n"), at, None);
         let strange = OwnAddress::At("203.0.113.3:80".parse().unwrap());
-        check(&format!("{TWO}address = \"http://203.0.113.3\"\n"), strange, Some("fleet.address is none of fleet.peers"));
+        check(
+            &format!("{TWO}address = \"http://203.0.113.3\"\n"),
+            strange,
+            Some("fleet.address is none of fleet.peers"),
+        );
         let listen = "[[listen]]\naddress = \"127.0.0.1:80\"\n";
         check(&format!("{listen}{TWO}"), none.clone(), Some("none of fleet.peers"));
         let here = format!("{listen}[fleet]\npeers = [\"http://127.0.0.1:80\", \"http://203.0.113.2\"]\n");

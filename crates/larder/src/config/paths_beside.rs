@@ -148,16 +148,14 @@ password_file = "users"
 [[forward.parent]]
 address = "unix:parent.sock"
 login_file = "login"
-[fleet]
-peers = ["http://192.0.2.9"]
-secret_file = "secret"
 [log]
 path = "access.log"
 [admin]
 address = "unix:a.sock"
 token_file = "token"
 [fleet]
-secret_file = "fleet.secret"
+peers = ["http://192.0.2.9"]
+secret_file = "secret"
 "#;
 
     fn loaded(folder: &Path) -> Plan {
@@ -241,7 +239,7 @@ secret_file = "fleet.secret"
             "access.log",
             "a.sock",
             "token",
-            "fleet.secret",
+            "secret",
         ];
         for (path, name) in found.into_iter().zip(names) {
             assert_eq!(*path, folder.join(name));

@@ -52,7 +52,7 @@ impl Fleet {
         };
         let nodes: Vec<PurgingLarder> = ["a", "b", "c"].into_iter().map(node).collect();
         let fleet = Fleet { origin, redis, nodes };
-        fleet.nodes.iter().for_each(|node| knows_three(node));
+        fleet.nodes.iter().for_each(knows_three);
         fleet
     }
 
