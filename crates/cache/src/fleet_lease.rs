@@ -21,18 +21,18 @@ pub struct FleetLease {
     length_ms: AtomicU64,
     /// What was fetched under an earlier number has to be confirmed whatever was heard since: something was missed.
     condemned: AtomicU64,
-    since_lapsed: Mutex<Marks>,
+    since_lapsed: Mutex<TakenNumbers>,
 }
 
 /// Two numbers of the invalidation sequence, and when they were taken: what began under one of them began later than that.
 #[derive(Debug, Default)]
-struct Marks {
-    older: Option<Mark>,
-    newer: Option<Mark>,
+struct TakenNumbers {
+    older: Option<TakenNumber>,
+    newer: Option<TakenNumber>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct TakenNumber {
     number: u64,
     taken_ms: u64,
 }
@@ -86,9 +86,9 @@ impl FleetLease {
         let mut marks = self.since_lapsed.lock();
         // Two in a lease: what began since the older one counts, and that is never a whole lease old.
         if marks.newer.is_none_or(|newer| mono_ms.saturating_sub(newer.taken_ms) >= length_ms / 2) {
-            marks.older = marks.newer.replace(Mark { number: next_number(), taken_ms: mono_ms });
+            marks.older = marks.newer.replace(TakenNumber { number: next_number(), taken_ms: mono_ms });
         }
-        let is_young = |mark: &Mark| mono_ms.saturating_sub(mark.taken_ms) < length_ms;
+        let is_young = |mark: &TakenNumber| mono_ms.saturating_sub(mark.taken_ms) < length_ms;
         [marks.older, marks.newer].into_iter().flatten().find(is_young).map_or(u64::MAX, |mark| mark.number)
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::fleet::Shared;
 use crate::limits::{PAUSE_MAX, PAUSE_MIN};
-use crate::ordering::ORDER_KIND;
+use crate::order::ORDER_KIND;
 use crate::position::Position;
 use crate::redis_log::{Batch, Entry, Listener};
+use crate::shared_state::Shared;
 
 /// Listens until the process ends.
 pub async fn listen(shared: Arc<Shared>) {

@@ -11,9 +11,10 @@
 //! * Whoever cannot know what it missed has everything confirmed by the origin that it holds: after a gap in the numbers, in
 //!   another epoch, or behind a log that ends before what was heard already.
 
-mod fleet;
+mod fleet_status;
 mod hearing;
 pub mod limits;
+mod member;
 mod node;
 mod order;
 mod ordering;
@@ -22,10 +23,11 @@ mod redis_log;
 mod roll;
 mod saving;
 mod saying;
-mod status;
+mod shared_state;
 
-pub use fleet::{Fleet, FleetSettings};
+pub use fleet_status::{FleetStatus, NodeStatus};
+pub use member::Fleet;
 pub use node::{Figures, Node};
-pub use order::{Acknowledge, Ordered};
+pub use order::{Acknowledge, OrderCounts, Ordered};
 pub use redis_log::LogPlace;
-pub use status::{FleetStatus, NodeStatus, OrderCounts};
+pub use shared_state::FleetSettings;

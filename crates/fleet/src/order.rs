@@ -1,5 +1,8 @@
 //! What is ordered, and what its acknowledgement means.
 
+/// The one sort of order that there is so far.
+pub(crate) const ORDER_KIND: &str = "purge";
+
 /// What must have happened before an order is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Acknowledge {
@@ -54,4 +57,17 @@ impl Ordered {
             why_less: Some(why),
         }
     }
+}
+
+/// What became of orders since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderCounts {
+    /// Orders of this node that were acknowledged as asked, by [`Acknowledge`].
+    pub acknowledged: [u64; Acknowledge::ALL.len()],
+    /// Those that were not.
+    pub fell_short: u64,
+    /// Orders of all nodes that this one has carried out from the log.
+    pub applied: u64,
+    /// How often everything that is stored here had to be confirmed, because orders were missed.
+    pub condemned: u64,
 }

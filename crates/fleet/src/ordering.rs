@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::fleet::{OrderGivenText, Shared};
 use crate::limits::{BACKLOG_MAX, CONFIRMED_WITHIN_MAX, OWN_ORDER_WAIT};
-use crate::order::{Acknowledge, Ordered};
+use crate::order::{Acknowledge, ORDER_KIND, Ordered};
 use crate::redis_log::{Appended, NewOrder};
 use crate::roll::{LoggedOrder, Waiting};
 use crate::saying::speaker;
-
-/// The one sort of order that there is so far.
-pub const ORDER_KIND: &str = "purge";
+use crate::shared_state::{OrderGivenText, Shared};
 
 /// An order, and who is to be told.
 pub struct OrderGiven {

@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::fleet::{Shared, State};
 use crate::limits::SAVED_EVERY;
 use crate::node::Node;
 use crate::position::KeptPosition;
+use crate::shared_state::{Shared, State};
 
 /// What is kept; `None` where there is nothing, or nothing that can be read.
 pub fn read(file: &Path) -> Kept {

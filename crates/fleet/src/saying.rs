@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::fleet::Shared;
 use crate::limits::{BACKLOG_AT_ONCE, PAUSE_MAX, PAUSE_MIN};
-use crate::ordering::ORDER_KIND;
+use crate::order::ORDER_KIND;
 use crate::redis_log::{NewOrder, Speaker};
+use crate::shared_state::Shared;
 
 /// Says words until the node ends; the last one is good-bye.
 pub async fn say_words(shared: Arc<Shared>) {

@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn check(lines: &str, expect: &str) {
-        let wrong = read_config(&format!("[fleet]\n{lines}\n")).err().expect(lines);
+        let wrong = read_config(&format!("[fleet]\n{lines}\n")).expect_err(lines);
         assert_eq!(wrong.iter().map(|complaint| complaint.what.as_str()).collect::<Vec<_>>(), [expect], "{lines}");
     }
 

@@ -19,7 +19,7 @@ pub const ROWS: &[MetricDefinition] = &[
         |seen, to| seen.fleet.iter().for_each(|_| to.one(u64::from(seen.fleet_lease_lapsed))),
     ),
     gauge("larder_fleet_nodes", Unit::Count, "Nodes whose leases last, this one among them", |seen, to| {
-        for fleet in &seen.fleet {
+        if let Some(fleet) = &seen.fleet {
             to.one(fleet.nodes.iter().filter(|node| !node.has_lapsed).count());
         }
     }),
@@ -44,7 +44,7 @@ pub const ROWS: &[MetricDefinition] = &[
         Unit::Count,
         "Purges that were ordered here and acknowledged as was asked",
         |seen, to| {
-            for fleet in &seen.fleet {
+            if let Some(fleet) = &seen.fleet {
                 Acknowledge::ALL
                     .into_iter()
                     .for_each(|kind| to.of(&[kind.word()], fleet.counts.acknowledged[kind as usize]));

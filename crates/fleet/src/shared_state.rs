@@ -1,27 +1,20 @@
-//! One node of a fleet: what it knows, and its thread.
+//! What a node knows of its fleet, which its tasks share: how far it has heard, who the others are, and until when it may serve what it has.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
-use crate::hearing;
-use crate::limits::{ORDERS_UNDER_WAY_MAX, WORDS_IN_A_LEASE};
+use crate::limits::WORDS_IN_A_LEASE;
 use crate::node::Node;
-use crate::order::{Acknowledge, Ordered};
-use crate::ordering::{self, OrderGiven};
+use crate::order::OrderCounts;
 use crate::position::{KeptPosition, Position};
 use crate::redis_log::{LogEnd, LogPlace, Speaker};
 use crate::roll::{Roll, Word};
-use crate::saving;
-use crate::saying;
-use crate::status::{FleetStatus, OrderCounts};
 
 /// How long pledges that cannot be kept yet are remembered apart.
 const PLEDGES_MAX: usize = 64;
@@ -39,14 +32,6 @@ pub struct FleetSettings {
     pub position_file: Option<PathBuf>,
     /// This program's.
     pub version: String,
-}
-
-/// One node's part in it. Clones are the same.
-#[derive(Clone)]
-pub struct Fleet {
-    pub(crate) shared: Arc<Shared>,
-    orders: mpsc::Sender<OrderGiven>,
-    _thread: Arc<JoinHandle<()>>,
 }
 
 /// What its tasks share.
@@ -99,12 +84,9 @@ struct Pledge {
     until_ms: u64,
 }
 
-impl Fleet {
-    /// Begins to listen and to say words. Nothing that is stored is served unconfirmed before the first is answered.
-    pub fn start(settings: FleetSettings, node: Arc<dyn Node>) -> io::Result<Fleet> {
-        let kept = settings.position_file.as_deref().map(saving::read).unwrap_or_default();
-        let state = saving::begin(kept, &*node);
-        let shared = Arc::new(Shared {
+impl Shared {
+    pub fn new(settings: FleetSettings, node: Arc<dyn Node>, state: State) -> Shared {
+        Shared {
             node,
             settings,
             given: AtomicU64::new(0),
@@ -112,55 +94,9 @@ impl Fleet {
             changed: watch::channel(0).0,
             says_now: Notify::new(),
             ends: watch::channel(false).0,
-        });
-        let (orders, given) = mpsc::channel(ORDERS_UNDER_WAY_MAX);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let running = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("larder-fleet".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                tokio::spawn(hearing::listen(Arc::clone(&running)));
-                tokio::spawn(saving::save_often(Arc::clone(&running)));
-                tokio::spawn(ordering::take_orders(Arc::clone(&running), given));
-                saying::say_words(running).await;
-            });
-        })?;
-        Ok(Fleet { shared, orders, _thread: Arc::new(thread) })
-    }
-
-    /// Has an order carried out, here and by all others, and waits for what was asked for. `text` was looked at before: this node understands it.
-    pub async fn order(&self, text: String, acknowledge: Acknowledge) -> Ordered {
-        let (tell, told) = oneshot::channel();
-        let given = OrderGiven { text, acknowledge, tell };
-        let refused = |why: &str| Ordered::refused(why.to_owned());
-        match self.orders.try_send(given) {
-            Ok(()) => told.await.unwrap_or_else(|_| refused("larder is ending")),
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                refused("too many orders are under way at once: try again in a moment")
-            }
-            Err(mpsc::error::TrySendError::Closed(_)) => refused("larder is ending"),
         }
     }
 
-    pub fn status(&self) -> FleetStatus {
-        FleetStatus::of(&self.shared)
-    }
-
-    /// Says good-bye, so that nobody waits for this node, and writes its position down. Nothing stored may be served behind this.
-    pub fn finish(&self, patience: Duration) {
-        self.shared.ends.send_replace(true);
-        let step = Duration::from_millis(10);
-        let steps = patience.as_millis() / step.as_millis();
-        // It ends by itself; who is too slow is waited for by others until its lease is over.
-        for _ in 0..steps {
-            if self._thread.is_finished() {
-                return;
-            }
-            std::thread::sleep(step);
-        }
-    }
-}
-
-impl Shared {
     pub fn lease_ms(&self) -> u64 {
         self.settings.lease.as_millis() as u64
     }
@@ -204,6 +140,7 @@ impl Shared {
             self.begin_at(&mut state, end.last.clone(), Some(why));
         }
         state.has_joined = true;
+        state.roll.forget_the_silent(self.node.now_ms());
         if is_first || end.said < state.roll.read_to() {
             state.roll.begin(self.node.now_ms());
             state.generation += 1;

@@ -1,9 +1,9 @@
 //! What can be seen of a fleet from one of its nodes.
 
-use crate::fleet::Shared;
 use crate::node::Figures;
-use crate::order::Acknowledge;
+use crate::order::OrderCounts;
 use crate::roll::KnownNode;
+use crate::shared_state::Shared;
 
 /// How a fleet stands.
 #[derive(Clone, Debug)]
@@ -37,19 +37,6 @@ pub struct NodeStatus {
     /// Its lease is over, as far as is known here: what it holds it asks the origin for.
     pub has_lapsed: bool,
     pub figures: Figures,
-}
-
-/// What became of orders since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OrderCounts {
-    /// Orders of this node that were acknowledged as asked, by [`Acknowledge`].
-    pub acknowledged: [u64; Acknowledge::ALL.len()],
-    /// Those that were not.
-    pub fell_short: u64,
-    /// Orders of all nodes that this one has carried out from the log.
-    pub applied: u64,
-    /// How often everything that is stored here had to be confirmed, because orders were missed.
-    pub condemned: u64,
 }
 
 impl FleetStatus {
