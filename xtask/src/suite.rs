@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use crate::project::{IntegrationTest, Project, Stopwatch};
 use crate::step_tally::{Tally, make_folder, tail};
 use crate::{
-    behaviours, cache_random, conformance, counts, crash, edge_counts, floods, h2spec, import_corpus, large, memory,
-    mutants, tidy, vcl_random,
+    behaviours, cache_random, conformance, counts, crash, edge_counts, fleet_history, floods, h2spec, import_corpus,
+    large, memory, mutants, tidy, vcl_random,
 };
 
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
@@ -17,13 +17,14 @@ const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_st
 /// What needs the toolchain and nothing else.
 const UNIT: [Step; 3] =
     [("unit tests", unit_tests), ("in-memory tests", in_memory_tests), ("doc examples", documented_examples)];
-const SLOW: [Step; 15] = [
+const SLOW: [Step; 16] = [
     ("build", build),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
     ("crashes", crash::run),
     ("random answers", cache_random::run),
     ("counts", counts::run),
+    ("purges of a fleet", fleet_history::run),
     ("random programs", vcl_random::run),
     ("random imports", import_corpus::random_run::run),
     ("mutants", mutants_step),

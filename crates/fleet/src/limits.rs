@@ -31,7 +31,7 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pause after a connection failed, at first and at most.
 pub const PAUSE_MIN: Duration = Duration::from_millis(100);
-pub const PAUSE_MAX: Duration = Duration::from_secs(2);
+pub const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// Words in a lease: two may be lost.
 pub const WORDS_IN_A_LEASE: u32 = 4;
@@ -50,6 +50,9 @@ pub const FORGOTTEN_AFTER_MS: u64 = 600_000;
 
 /// Nodes of a fleet that are kept track of.
 pub const NODES_MAX: usize = 1_000;
+
+/// Silent nodes that a word tells of.
+pub const SILENT_TOLD_MAX: usize = 100;
 
 /// How often what this node has heard is written down, where it keeps what it stores.
 pub const SAVED_EVERY: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::node::Figures;
 use crate::position::{Position, StreamId};
-use crate::roll::Word;
+use crate::roll::{SilentNode, Word};
 
 /// KEYS: orders, words, number, epoch. ARGV: entries at most, an epoch if there is none, then the fields of the entry.
 const APPEND: &str = "
@@ -164,6 +164,7 @@ impl Speaker {
             ("lease_ms", word.lease_ms.to_string()),
             ("requests", requests.to_string()),
             ("hits", hits.to_string()),
+            ("silent", word.silent.iter().map(SilentNode::text).collect::<Vec<_>>().join(";")),
             ("leaving", u8::from(word.is_leaving).to_string()),
         ] {
             call.arg(name).arg(value);
@@ -249,6 +250,7 @@ impl Fields {
             },
             lease_ms: self.number("lease_ms")?,
             figures: Figures { requests: self.number("requests").unwrap_or(0), hits: self.number("hits").unwrap_or(0) },
+            silent: self.get("silent").unwrap_or_default().split(';').filter_map(SilentNode::of).collect(),
             is_leaving: self.get("leaving") == Some("1"),
         })
     }

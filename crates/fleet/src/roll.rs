@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::limits::{CLOCK_MARGIN, FORGOTTEN_AFTER_MS, NODES_MAX};
+use crate::limits::{CLOCK_MARGIN, FORGOTTEN_AFTER_MS, NODES_MAX, SILENT_TOLD_MAX};
 use crate::node::Figures;
 use crate::position::{Position, StreamId};
 
@@ -21,8 +21,35 @@ pub struct Word {
     pub applied: Position,
     pub lease_ms: u64,
     pub figures: Figures,
+    /// Nodes that it knows and has not heard for a while: who has begun to listen since would not know of them.
+    pub silent: Vec<SilentNode>,
     /// It serves nothing any more.
     pub is_leaving: bool,
+}
+
+/// A node that another one tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SilentNode {
+    pub node: String,
+    pub run: String,
+    pub lease_ms: u64,
+    /// Since its last word was read.
+    pub silent_ms: u64,
+}
+
+impl SilentNode {
+    /// As a word has it. Names have no spaces.
+    pub fn text(&self) -> String {
+        let SilentNode { node, run, lease_ms, silent_ms } = self;
+        format!("{node} {run} {lease_ms} {silent_ms}")
+    }
+
+    pub fn of(text: &str) -> Option<SilentNode> {
+        let mut parts = text.split(' ').map(str::to_owned);
+        let (node, run) = (parts.next()?, parts.next()?);
+        let (lease_ms, silent_ms) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(SilentNode { node, run, lease_ms, silent_ms })
+    }
 }
 
 /// A node, as this one knows it.
@@ -80,8 +107,34 @@ impl Roll {
         if self.nodes.len() >= NODES_MAX && !self.nodes.contains_key(&key) {
             self.forget_the_silent(now_ms);
         }
+        word.silent.iter().for_each(|silent| self.note_told(silent, now_ms));
         let first_id = self.nodes.get(&key).map_or(id, |known| known.first_id);
         self.nodes.insert(key, KnownNode { word, read_ms: now_ms, first_id, last_id: id });
+    }
+
+    /// Somebody knows of a node that has said nothing since this one listens.
+    fn note_told(&mut self, silent: &SilentNode, now_ms: u64) {
+        let SilentNode { node, run, lease_ms, silent_ms } = silent.clone();
+        let key = (node.clone(), run.clone());
+        if self.nodes.len() >= NODES_MAX || self.nodes.contains_key(&key) {
+            return;
+        }
+        let word = Word { node, run, lease_ms, ..Word::default() };
+        let (first_id, last_id) = (StreamId::NONE, StreamId::NONE);
+        let read_ms = now_ms.saturating_sub(silent_ms);
+        self.nodes.insert(key, KnownNode { word, read_ms, first_id, last_id });
+    }
+
+    /// Those of whom others are to be told.
+    pub fn silent(&self, now_ms: u64) -> Vec<SilentNode> {
+        let told = |known: &KnownNode| {
+            let KnownNode { word, read_ms, .. } = known;
+            let silent_ms = now_ms.saturating_sub(*read_ms);
+            let is_silent = silent_ms > word.lease_ms / 2 && !self.is_replaced(word);
+            let (node, run, lease_ms) = (word.node.clone(), word.run.clone(), word.lease_ms);
+            is_silent.then_some(SilentNode { node, run, lease_ms, silent_ms })
+        };
+        self.nodes.values().filter_map(told).take(SILENT_TOLD_MAX).collect()
     }
 
     /// Words are read from the first one on: at the start, and where the stream of words has begun anew.
@@ -265,6 +318,35 @@ mod tests {
         // Two that are called alike are two.
         roll.note(StreamId(5, 0), word("b", 4), 10_003);
         assert_eq!(waits(&roll, &order(5, 3), 10_004), ["b", "c"]);
+    }
+
+    #[test]
+    fn who_begins_to_listen_is_told_of_those_that_are_silent() {
+        let roll = of_three();
+        assert_eq!(roll.silent(10_000), []);
+        let silent = roll.silent(10_500);
+        assert_eq!(
+            silent.iter().map(|silent| (silent.node.as_str(), silent.silent_ms)).collect::<Vec<_>>(),
+            [("a", 600), ("b", 600), ("c", 600)]
+        );
+        let mut newcomer = Roll::default();
+        let mut word_of_a = word("a", 5);
+        word_of_a.silent = silent.into_iter().filter(|silent| silent.node != "a").collect();
+        newcomer.note(StreamId(9, 0), word_of_a, 10_500);
+        assert_eq!(waits(&newcomer, &order(5, 3), 10_500), ["b", "c"]);
+        // What is told again makes nobody younger: the rumour ends with its subject.
+        assert_eq!(newcomer.silent(10_600).iter().map(|silent| silent.silent_ms).max(), Some(700));
+        newcomer.note(StreamId(10, 0), word("b", 5), 10_700);
+        assert_eq!(waits(&newcomer, &order(5, 3), 10_700), ["c"]);
+    }
+
+    #[test]
+    fn who_is_told_of_is_written_in_a_line() {
+        let silent = SilentNode { node: "edge-1".into(), run: "0a1b".into(), lease_ms: 5_000, silent_ms: 9 };
+        assert_eq!(SilentNode::of(&silent.text()), Some(silent));
+        for wrong in ["", "a", "a b 1", "a b 1 x"] {
+            assert_eq!(SilentNode::of(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

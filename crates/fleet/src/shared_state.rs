@@ -107,13 +107,16 @@ impl Shared {
     }
 
     pub fn word(&self, is_leaving: bool) -> Word {
+        let (now_ms, figures) = (self.node.now_ms(), self.node.figures());
+        let state = self.state.lock();
         Word {
             node: self.settings.name.clone(),
             run: self.settings.run.clone(),
             version: self.settings.version.clone(),
-            applied: self.state.lock().position.clone(),
+            applied: state.position.clone(),
             lease_ms: self.lease_ms(),
-            figures: self.node.figures(),
+            figures,
+            silent: state.roll.silent(now_ms),
             is_leaving,
         }
     }

@@ -23,7 +23,7 @@ pub const NAMES: [&str; NODES] = ["a", "b", "c"];
 pub enum Planted {
     /// What is ordered as `local` is judged as `applied`.
     LocalAsApplied,
-    /// The nodes believe the log for an hour, and are judged by the lease.
+    /// The nodes believe the log for many leases, and are judged by one.
     NoLease,
 }
 
@@ -62,7 +62,7 @@ impl FleetStage {
         let (site, origin_port) = served.map_err(|error| format!("the origin: {error}"))?;
         let redis = JudgedRedis::start(folder)?;
         let lease = match planted {
-            Some(Planted::NoLease) => "1h".to_owned(),
+            Some(Planted::NoLease) => "15s".to_owned(),
             _ => format!("{}ms", LEASE.as_millis()),
         };
         let plan = FleetPlan { program: project.larder(), origin_port, lease };
