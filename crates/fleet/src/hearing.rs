@@ -1,5 +1,6 @@
 //! The task that listens: orders are carried out in the log's order, words are noted.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use crate::limits::{PAUSE_MAX, PAUSE_MIN};
@@ -69,6 +70,12 @@ impl Shared {
         self.note_change();
     }
 
+    /// Whatever goes wrong with one order, those behind it are carried out.
+    pub fn apply(&self, order: &str) -> Result<String, String> {
+        let applied = std::panic::catch_unwind(AssertUnwindSafe(|| self.node.apply(order)));
+        applied.unwrap_or_else(|_| Err("carrying it out has panicked".to_owned()))
+    }
+
     /// `false`: the position was set anew meanwhile.
     fn hear_order(&self, entry: Entry, generation: u64) -> bool {
         {
@@ -82,7 +89,7 @@ impl Shared {
         }
         self.node.hear(entry.at.id.packed());
         let done = match entry.kind.as_str() {
-            ORDER_KIND => self.node.apply(&entry.text),
+            ORDER_KIND => self.apply(&entry.text),
             kind => Err(format!("an order of the kind `{kind}` is not known to this version")),
         };
         let mut state = self.state.lock();

@@ -18,7 +18,7 @@ pub const BACKLOG_MAX: usize = 10_000;
 pub const ORDERS_UNDER_WAY_MAX: usize = 4_096;
 
 /// Entries that are read at once.
-pub const READ_AT_ONCE: usize = 512;
+pub const READ_AT_ONCE: usize = 128;
 
 /// How long one read waits for something to come; where to read from is looked at between reads.
 pub const READ_WAIT: Duration = Duration::from_millis(500);
@@ -50,6 +50,9 @@ pub const FORGOTTEN_AFTER_MS: u64 = 600_000;
 
 /// Nodes of a fleet that are kept track of.
 pub const NODES_MAX: usize = 1_000;
+
+/// A log that goes on failing is told of again after so long.
+pub const SAID_AGAIN_MS: u64 = 60_000;
 
 /// Silent nodes that a word tells of.
 pub const SILENT_TOLD_MAX: usize = 100;

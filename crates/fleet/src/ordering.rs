@@ -107,7 +107,7 @@ impl Shared {
 
     async fn apply_here(self: &Arc<Self>, text: String) -> Result<String, String> {
         let shared = Arc::clone(self);
-        let applied = tokio::task::spawn_blocking(move || shared.node.apply(&text)).await;
+        let applied = tokio::task::spawn_blocking(move || shared.apply(&text)).await;
         applied.unwrap_or_else(|_| Err("carrying out the order has panicked".to_owned()))
     }
 

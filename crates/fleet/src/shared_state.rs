@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::limits::WORDS_IN_A_LEASE;
+use crate::limits::{SAID_AGAIN_MS, WORDS_IN_A_LEASE};
 use crate::node::Node;
 use crate::order::OrderCounts;
 use crate::position::{KeptPosition, Position};
@@ -69,6 +69,7 @@ pub(crate) struct State {
     pub speaker: Option<Speaker>,
     /// Why the log cannot be reached; and when that was said last.
     pub trouble: Option<String>,
+    trouble_said_ms: Option<u64>,
     pub counts: OrderCounts,
 }
 
@@ -197,17 +198,20 @@ impl Shared {
         }
     }
 
-    /// It is said once, and again when it is another one.
+    /// It is said at once, and again after a while.
     pub fn note_trouble(&self, why: String) {
+        let now_ms = self.node.now_ms();
         let mut state = self.state.lock();
         state.speaker = None;
-        if state.trouble.as_ref() != Some(&why) {
+        let said_ms = state.trouble_said_ms;
+        if said_ms.is_none_or(|said_ms| now_ms.saturating_sub(said_ms) >= SAID_AGAIN_MS) {
+            state.trouble_said_ms = Some(now_ms);
             let lease = self.settings.lease.as_secs_f64();
             self.node.say(&format!(
                 "warning: [fleet] log cannot be used: {why}. After {lease} s without it everything is asked for at the origin before it is served"
             ));
-            state.trouble = Some(why);
         }
+        state.trouble = Some(why);
     }
 }
 
