@@ -108,7 +108,7 @@ fn what_is_purged_at_one_node_is_served_by_none() {
 fn tags_prefixes_and_soft_purges_reach_all_nodes() {
     let fleet = Fleet::start("selectors", "1s", false);
     for (path, selector) in [
-        ("/tagged/1", json!({ "tags": ["menu"] })),
+        ("/tagged/1", json!({ "tags": ["Menu"] })),
         ("/page", json!({ "prefix": "shop.test/p" })),
         ("/page", json!({ "regex": "^shop.test/pa.e$", "soft": true })),
         ("/page", json!({ "all": true })),
