@@ -21,6 +21,8 @@ use crate::purge_kind::Purge;
 
 pub(crate) struct Ban {
     pub number: u64,
+    /// The number of the first of the equal ones whose place it has taken; its own, if there were none.
+    since: u64,
     pub test: Arc<dyn BanTest>,
     issued: Now,
     /// How far the lurker must have come for this ban to be done.
@@ -62,6 +64,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trial {
     pub checked: u64,
+    /// Of what is stored the ban's number. Of what arrives, from which number on it is banned: who came later is given none of it.
     pub banned: Option<u64>,
     /// If that ban only shortens lives: how, and from when on.
     pub softly: Option<(Purge, Now)>,
@@ -153,7 +156,8 @@ impl BanList {
         // Whoever learns the number looks at the list, and waits there for us.
         self.newest.store(u64::MAX, Ordering::Release);
         let number = number(&*test);
-        let ban = Arc::new(Ban { number, test, issued, due, done, tested, matched, _charge: charge });
+        let since = gone.iter().map(|ban| ban.since).min().unwrap_or(number);
+        let ban = Arc::new(Ban { number, since, test, issued, due, done, tested, matched, _charge: charge });
         bans.push(Arc::clone(&ban));
         now.newest = number;
         if now.bans.len() > BANS_MAX {
@@ -247,7 +251,9 @@ impl Snapshot {
     ) -> (Trial, u64) {
         let floor = if tested == Tested::Stored { self.objects_floor } else { self.flights_floor };
         if checked < floor {
-            return (Trial { checked, banned: Some(floor), softly: None }, 0);
+            // Which of those that have left would have hit it, nobody knows any more.
+            let banned = if tested == Tested::Stored { floor } else { checked + 1 };
+            return (Trial { checked, banned: Some(banned), softly: None }, 0);
         }
         let (mut passed, mut tests) = (self.newest.max(checked), 0);
         let from = self.bans.partition_point(|ban| ban.number <= checked);
@@ -263,7 +269,8 @@ impl Snapshot {
             if hits(ban) {
                 let how = ban.test.purges();
                 let softly = (how != Purge::Hard).then_some((how, ban.issued));
-                return (Trial { checked, banned: Some(ban.number), softly }, tests);
+                let banned = if tested == Tested::Stored { ban.number } else { ban.hits_from(checked) };
+                return (Trial { checked, banned: Some(banned), softly }, tests);
             }
         }
         (Trial { checked: passed, banned: None, softly: None }, tests)
@@ -281,6 +288,11 @@ impl Ban {
 
     pub fn matched(&self) -> u64 {
         self.matched.load(Ordering::Relaxed)
+    }
+
+    /// From which number on it hits what began under an earlier one. Of several that it has taken the place of, the first that could have hit.
+    fn hits_from(&self, checked: u64) -> u64 {
+        if self.since == self.number { self.number } else { self.since.max(checked + 1) }
     }
 
     /// What arrives is tested by who brings it alone, and counted here.

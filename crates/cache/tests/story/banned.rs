@@ -187,6 +187,25 @@ fn who_comes_after_the_ban_does_not_get_what_began_before() {
     assert_eq!(whole_body(&mut early), b"old");
 }
 
+/// The second takes the first one's place, and not its time: whoever came between the two came after the first.
+#[test]
+fn an_equal_ban_behind_it_gives_nobody_what_began_before_the_first() {
+    let stage = Stage::new();
+    let leader = stage.miss("/");
+    let mut before = stage.busy("/");
+    ban(&stage, "tag a");
+    let mut between = stage.busy("/");
+    ban(&stage, "tag b");
+    ban(&stage, "tag a");
+    let mut after = stage.busy("/");
+    let mut first = leader.follow(0);
+    let _draft = leader.describe(tagged(&stage, "a", Some(storable(MINUTE_MS))));
+    assert!(head_of(&mut first).unwrap().is_ok() && head_of(&mut before).unwrap().is_ok());
+    for late in [&mut between, &mut after] {
+        assert_eq!(head_of(late).unwrap().err(), Some(Release::VaryMismatch));
+    }
+}
+
 #[test]
 fn a_304_during_a_ban_is_stored_unless_it_hits_the_old_head_or_the_new() {
     for (old, new, expect) in [("red", "blue", "miss"), ("blue", "red", "miss"), ("blue", "green", "fresh")] {
