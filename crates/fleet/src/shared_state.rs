@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use crate::limits::{SAID_AGAIN_MS, WORDS_IN_A_LEASE};
 use crate::node::Node;
 use crate::order::OrderCounts;
-use crate::position::{KeptPosition, Position};
+use crate::position::{KeptPosition, Position, StreamId};
 use crate::redis_log::{LogEnd, LogPlace, Speaker};
 use crate::roll::{Roll, Word};
 
@@ -59,6 +59,7 @@ pub(crate) struct State {
     /// The log was heard of: where to read from is known.
     pub has_joined: bool,
     pledges: VecDeque<Pledge>,
+    last_said: StreamId,
     pub roll: Roll,
     /// Orders of this node that are in the log, or on their way there, by their tokens.
     pub own: HashMap<String, oneshot::Sender<Result<String, String>>>,
@@ -145,7 +146,9 @@ impl Shared {
         }
         state.has_joined = true;
         state.roll.forget_the_silent(self.node.now_ms());
-        if is_first || end.said < state.roll.read_to() {
+        // A word that is not behind the one before it stands in another stream.
+        let last_said = std::mem::replace(&mut state.last_said, end.said);
+        if is_first || end.said <= last_said {
             state.roll.begin(self.node.now_ms());
             state.generation += 1;
         }
