@@ -39,8 +39,11 @@ impl Fleet {
                 tokio::spawn(hearing::listen(Arc::clone(&running)));
                 tokio::spawn(saving::save_often(Arc::clone(&running)));
                 tokio::spawn(ordering::take_orders(Arc::clone(&running), given));
-                saying::say_words(running).await;
+                saying::say_words(Arc::clone(&running)).await;
             });
+            // Its tasks end with it.
+            drop(runtime);
+            saving::save_last(&running);
         })?;
         Ok(Fleet { shared, orders, _thread: Arc::new(thread) })
     }

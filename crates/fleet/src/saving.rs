@@ -66,6 +66,14 @@ pub async fn save_often(shared: Arc<Shared>) {
     }
 }
 
+/// Writes it down as it stands; for the end, when nothing is carried out any more. What is not written is heard twice.
+pub fn save_last(shared: &Shared) {
+    let Some(file) = shared.settings.position_file.as_deref() else { return };
+    if shared.state.lock().has_joined {
+        let _ = save(shared, file, &shared.kept_position().text());
+    }
+}
+
 fn save(shared: &Shared, file: &Path, text: &str) -> Result<(), String> {
     shared.node.settle()?;
     let beside = file.with_extension("new");

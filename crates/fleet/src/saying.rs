@@ -37,11 +37,12 @@ async fn say_one(shared: &Arc<Shared>, is_leaving: bool) -> Result<(), String> {
     let mut speaker = speaker(shared).await?;
     // The lease counts from before the question.
     let asked_ms = shared.node.now_ms();
-    let end = speaker.say(&shared.word(is_leaving)).await?;
+    let word = shared.word(is_leaving);
+    let end = speaker.say(&word).await?;
     if is_leaving {
         return Ok(());
     }
-    shared.heard_end(asked_ms, end);
+    shared.heard_end(asked_ms, &word.applied, end);
     send_backlog(shared, &mut speaker).await
 }
 

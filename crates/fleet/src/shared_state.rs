@@ -132,15 +132,15 @@ impl Shared {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// A word was answered that this node began to say at that time.
-    pub fn heard_end(&self, asked_ms: u64, end: LogEnd) {
+    /// A word was answered that this node began to say at that time, standing there. It may have heard more since.
+    pub fn heard_end(&self, asked_ms: u64, stood: &Position, end: LogEnd) {
         let mut state = self.state.lock();
         let is_first = !state.has_joined;
         if is_first && !state.knows_position {
             // What was fetched since the start may have been purged since: those orders are not read any more.
             state.condemned = self.node.condemn();
             self.begin_at(&mut state, end.last.clone(), None);
-        } else if !state.position.leads_to(&end.last) {
+        } else if !stood.leads_to(&end.last) {
             let why = "the log is not the one that was heard: it was emptied, or has lost its end";
             self.begin_at(&mut state, end.last.clone(), Some(why));
         }
@@ -227,5 +227,71 @@ impl State {
     /// At the end of the log, wherever that is.
     pub fn at_the_end(condemned: u64) -> State {
         State { condemned, ..State::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Figures;
+
+    /// How often it had everything confirmed.
+    #[derive(Default)]
+    struct Counting(AtomicU64);
+
+    impl Node for Counting {
+        fn now_ms(&self) -> u64 {
+            1_000
+        }
+
+        fn apply(&self, _: &str) -> Result<String, String> {
+            Ok(String::new())
+        }
+
+        fn condemn(&self) -> u64 {
+            self.0.fetch_add(1, Relaxed) + 1
+        }
+
+        fn condemned(&self, _: u64) {}
+        fn hear(&self, _: u64) {}
+        fn reach(&self, _: u64) {}
+        fn stand_alone(&self, _: bool) {}
+        fn extend_lease(&self, _: u64) {}
+        fn say(&self, _: &str) {}
+
+        fn settle(&self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn figures(&self) -> Figures {
+            Figures::default()
+        }
+    }
+
+    fn at(number: u64) -> Position {
+        Position { epoch: "e".to_owned(), number, id: StreamId(number, 0) }
+    }
+
+    /// Orders are heard beside the words: an answer may come late.
+    #[test]
+    fn an_end_that_was_overtaken_is_no_other_log() {
+        let node = Arc::new(Counting::default());
+        let settings = FleetSettings {
+            name: "a".to_owned(),
+            run: "run".to_owned(),
+            log: LogPlace::new("redis://127.0.0.1:1", "larder").unwrap(),
+            lease: Duration::from_secs(5),
+            position_file: None,
+            version: "1".to_owned(),
+        };
+        let kept = KeptPosition { position: at(10), condemned: 0 };
+        let shared = Shared::new(settings, Arc::clone(&node) as Arc<dyn Node>, State::at(kept));
+        let end = |number, said| LogEnd { last: at(number), said: StreamId(said, 0) };
+        shared.heard_end(0, &at(10), end(10, 1));
+        shared.state.lock().position = at(12);
+        shared.heard_end(0, &at(10), end(11, 2));
+        assert_eq!((node.0.load(Relaxed), shared.state.lock().position.number), (0, 12));
+        shared.heard_end(0, &at(12), end(11, 3));
+        assert_eq!((node.0.load(Relaxed), shared.state.lock().position.number), (1, 11), "it has lost its end");
     }
 }
