@@ -93,7 +93,7 @@ impl OriginLane {
     /// An error: larder did not want all of the last answer, which has so many bytes.
     fn serve(&self, socket: TcpStream, last_bytes: &mut u64) -> io::Result<()> {
         socket.set_nodelay(true)?;
-        let mut to = socket.try_clone()?;
+        let (mut to, ended) = (socket.try_clone()?, socket.try_clone()?);
         let mut from = BufReader::new(CountedReads { socket, book: &self.book });
         let (mut is_first, mut is_ended) = (true, false);
         while let Some(head) = read_head(&mut from)? {
@@ -122,7 +122,8 @@ impl OriginLane {
                 let _ = to.shutdown(Shutdown::Write);
             }
         }
-        Ok(())
+        // What was written behind the other side's end was refused: reading says no more than the end.
+        ended.take_error()?.map_or(Ok(()), Err)
     }
 
     /// False where the connection ends with it.
