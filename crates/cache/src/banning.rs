@@ -223,7 +223,8 @@ impl Cache {
             let under_way = self.directory.shards().filter_map(|shard| shard.oldest_open()).min();
             // What lies on a disk is tested when it is recalled.
             let on_disk = self.disk.as_ref().map(|disk| disk.tier.oldest_number());
-            [under_way, on_disk].into_iter().flatten().min()
+            let shared = self.shared.as_ref().and_then(|shared| shared.marks.oldest_number());
+            [under_way, on_disk, shared].into_iter().flatten().min()
         });
         if let (Some(disk), Some(through)) = (&self.disk, retired) {
             disk.retire_bans(through);

@@ -10,7 +10,7 @@ use rules::{Facts, Freshness, RequestDirectives};
 use store::disk::DiskStats;
 use store::limits::BLOCK_BYTES;
 use store::sync::Mutex;
-use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
@@ -28,12 +28,15 @@ use crate::limits::{
     GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, SPARED_MAX, VARIANTS_MAX, WINDOW_BYTES_MAX,
     WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
+use crate::log_marks::PlaceInLog;
 use crate::lookup_options::LookupOptions;
 use crate::moment::{Began, Now, Stamp};
 use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::purged_objects::PurgedObjects;
 use crate::removal_listener::{RemovalCause, RemovalListener};
 use crate::removed_objects::RemovedObjects;
+use crate::second_tier::{SharedTier, TierFigures, TierServer};
+use crate::shared_level::SharedLevel;
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
 use crate::unwritten::Unwritten;
@@ -65,6 +68,16 @@ impl Default for CacheSettings {
     }
 }
 
+/// What lies beneath the memory.
+#[derive(Default)]
+pub struct Beneath {
+    /// With the digests that it knows, and what was invalidated when it was used last. Bans that were recovered are for who can read them:
+    /// [`Cache::restore_ban`].
+    pub disk: Option<Disk>,
+    /// A disk beside it must have been opened with its seed.
+    pub shared: Option<SharedTier>,
+}
+
 /// One for the process, shared by all cores.
 pub struct Cache {
     pub(crate) settings: CacheSettings,
@@ -92,8 +105,9 @@ pub struct Cache {
     /// Bytes of slices that are being fetched, and will wait for their disk.
     pub(crate) slices_for_disk: AtomicUsize,
     pub(crate) unwritten: Unwritten,
-    /// What lies beneath the memory.
+    /// What lies beneath the memory, and beneath that.
     pub(crate) disk: Option<DiskLevel>,
+    pub(crate) shared: Option<SharedLevel>,
     /// Where large bodies lie; absent where the kernel has no files in memory.
     pub(crate) pages: Option<Arc<PageFile>>,
     /// What of the account bodies take that are not kept, and up to where each of them may run far ahead.
@@ -108,15 +122,21 @@ pub struct Cache {
 
 impl Cache {
     pub fn new(settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
-        Cache::made(settings, notifier, (Digester::random(), 0), None)
+        Cache::above(settings, notifier, Beneath::default())
     }
 
-    /// The same above disks: with the digests that they know, and what was invalidated when they were used last. Bans that
-    /// were recovered are for who can read them: [`Cache::restore_ban`].
-    pub fn above(settings: CacheSettings, notifier: Arc<dyn Notifier>, disk: Disk) -> Arc<Cache> {
-        let Disk { tier, recovered, admission, leases_from } = disk;
+    /// The same above something.
+    pub fn above(settings: CacheSettings, notifier: Arc<dyn Notifier>, beneath: Beneath) -> Arc<Cache> {
+        let Beneath { disk, shared } = beneath;
+        let Some(Disk { tier, recovered, admission, leases_from }) = disk else {
+            let digester = shared.as_ref().map_or_else(Digester::random, |shared| Digester::with_seed(shared.seed));
+            return Cache::made(settings, notifier, (digester, 0), (None, shared.map(SharedLevel::new)));
+        };
+        // Otherwise nothing there is found by the names of the others.
+        let shared = shared.filter(|shared| shared.seed == recovered.seed).map(SharedLevel::new);
         let digester = (Digester::with_seed(recovered.seed), recovered.number_max);
-        let cache = Cache::made(settings, notifier, digester, Some(DiskLevel::new(tier, admission, leases_from)));
+        let disk = DiskLevel::new(tier, admission, leases_from);
+        let cache = Cache::made(settings, notifier, digester, (Some(disk), shared));
         for (slot, number) in recovered.slots {
             match slot.checked_sub(GROUP_SLOTS as u32) {
                 None => cache.group_table().restore(slot, number),
@@ -130,7 +150,7 @@ impl Cache {
         settings: CacheSettings,
         notifier: Arc<dyn Notifier>,
         (digester, number): (Digester, u64),
-        disk: Option<DiskLevel>,
+        (disk, shared): (Option<DiskLevel>, Option<SharedLevel>),
     ) -> Arc<Cache> {
         let limit = settings.memory_bytes_max;
         let eviction = store::by_kind(settings.eviction, limit);
@@ -156,6 +176,7 @@ impl Cache {
             slices_for_disk: AtomicUsize::new(0),
             unwritten: Unwritten::default(),
             disk,
+            shared,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
             removal_listener: OnceLock::new(),
@@ -213,6 +234,19 @@ impl Cache {
         &self.fleet_lease
     }
 
+    /// All orders of the fleet's log up to there are in force. `is_followed`: they follow those up to the place that was said before, without
+    /// a gap.
+    pub fn note_log_place(&self, at: PlaceInLog, is_followed: bool) {
+        if let Some(shared) = &self.shared {
+            shared.marks.reach(at, self.invalidation.load(Acquire), is_followed);
+        }
+    }
+
+    /// What became of the shared tier's answers, if there is one.
+    pub fn shared_figures(&self) -> Option<(TierFigures, Vec<TierServer>)> {
+        self.shared.as_ref().map(|shared| (shared.tier.figures(), shared.tier.servers()))
+    }
+
     /// How many invalidations there were: the number of the last one.
     pub fn sequence(&self) -> u64 {
         self.began().0
@@ -235,9 +269,7 @@ impl Cache {
         let mut shard = self.directory.shard(key);
         let before = self.invalidation.fetch_add(1, Relaxed);
         let last = shard.renumber(key, before + 1);
-        if let Some(disk) = &self.disk {
-            disk.forget(key);
-        }
+        self.forget_beneath(key);
         if let Some(entry) = shard.known(key) {
             entry.remove_all(&mut removed);
             entry.forget_notes();
@@ -562,6 +594,19 @@ impl Cache {
         if let Some(disk) = &self.disk {
             disk.keep(object);
         }
+        if let Some(shared) = &self.shared {
+            shared.keep(object);
+        }
+    }
+
+    /// All variants of a key. Under the shard's lock.
+    pub(crate) fn forget_beneath(&self, key: Key) {
+        if let Some(disk) = &self.disk {
+            disk.forget(key);
+        }
+        if let Some(shared) = &self.shared {
+            shared.forget(key);
+        }
     }
 
     /// A response has come for a request that selects these variants, too. What is stale of them goes, and all of it where
@@ -577,7 +622,7 @@ impl Cache {
                 displaced.extend(self.drop_variant(entry, (by.key, variant)));
             } else if by.spec.is_none() && entry.slot(variant).is_none_or(|slot| slot.whole.is_none()) {
                 // Evicted meanwhile it may lie beneath all the same.
-                self.forget_on_disk(by.key, variant);
+                self.forget_variant_beneath(by.key, variant);
             }
         }
         if !displaced.is_empty() {
@@ -590,7 +635,7 @@ impl Cache {
     pub(crate) fn drop_variant(&self, entry: &mut Entry, (key, variant): (Key, Variant)) -> RemovedObjects {
         let mut dropped = RemovedObjects::new();
         entry.remove_whole(variant, &mut dropped);
-        self.forget_on_disk(key, variant);
+        self.forget_variant_beneath(key, variant);
         self.part_with(&dropped);
         dropped
     }
@@ -605,14 +650,17 @@ impl Cache {
         entry.temper(self.bans.is_watching());
         // Evicted meanwhile it may lie beneath all the same.
         if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
-            self.forget_on_disk(old.key, old.variant);
+            self.forget_variant_beneath(old.key, old.variant);
         }
     }
 
     /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.
-    pub(crate) fn forget_on_disk(&self, key: Key, variant: Variant) {
+    pub(crate) fn forget_variant_beneath(&self, key: Key, variant: Variant) {
         if let Some(disk) = &self.disk {
             disk.outdate(key, variant);
+        }
+        if let Some(shared) = &self.shared {
+            shared.forget_variant(key, variant);
         }
     }
 

@@ -248,7 +248,7 @@ impl Cache {
         if stores {
             if moves {
                 removed.extend(entry.remove(old).then(|| Arc::clone(old)));
-                self.forget_on_disk(old.key, old.variant);
+                self.forget_variant_beneath(old.key, old.variant);
             }
             self.put(entry, fresh, removed);
         }
@@ -263,7 +263,7 @@ impl Cache {
         }
         // Evicted meanwhile it may lie beneath all the same.
         if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
-            self.forget_on_disk(old.key, old.variant);
+            self.forget_variant_beneath(old.key, old.variant);
         }
     }
 }

@@ -10,7 +10,7 @@ use store::disk::{Device, DiskSettings, Invalidation, SimulatedDevice, Tier, wai
 use store::limits::BLOCK_BYTES;
 
 use crate::ask::Answer;
-use crate::cache::{Cache, CacheSettings};
+use crate::cache::{Beneath, Cache, CacheSettings};
 use crate::description::{Description, StoreAs};
 use crate::disk_level::{Admission, Disk};
 use crate::flight::{Flight, Notifier};
@@ -48,7 +48,10 @@ impl Site {
         let (tier, recovered) = Tier::on_devices(on, Arc::new(|_| ())).expect("it opens");
         let disk = Disk { tier, recovered, admission: Admission::All, leases_from: None };
         let settings = CacheSettings { memory_bytes_max: 8 * MIB, ..CacheSettings::default() };
-        let site = Site { cache: Cache::above(settings, Arc::new(NoPost), disk), device };
+        let site = Site {
+            cache: Cache::above(settings, Arc::new(NoPost), Beneath { disk: Some(disk), shared: None }),
+            device,
+        };
         site.settle();
         site
     }

@@ -70,17 +70,20 @@ impl DiskFile {
 impl Disk {
     /// Opens the files and reads what they know of invalidations; their index comes back meanwhile. `told` hears of what
     /// becomes of them, a sentence at a time, on whatever thread. The error is a sentence too: what an operator has to mend.
-    /// Bodies from `leases_from` on are not read into memory again, but sent from the disk's file.
+    /// Bodies from `leases_from` on are not read into memory again, but sent from the disk's file. With a `seed`, what was stored under
+    /// another one is begun anew.
     pub fn open(
         files: &[DiskFile],
         admission: Admission,
         leases_from: Option<u64>,
+        seed: Option<[u8; 16]>,
         told: impl Fn(String) + Send + Sync + 'static,
     ) -> Result<Disk, String> {
         // Of groups and, behind them, of tags.
         let settings = |file: &DiskFile| DiskSettings {
             slots_max: 2 * GROUP_SLOTS,
             leases: leases_from.is_some(),
+            seed,
             ..DiskSettings::new(file.path.clone(), file.bytes)
         };
         let settings = files.iter().map(settings).collect();

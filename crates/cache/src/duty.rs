@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::flight::{End, Flight, Inner};
 use crate::flight_state::FlightState;
 use crate::moment::Now;
+use crate::second_tier::FetchRight;
 
 /// A fetch under way, counted in its entry. It ends once.
 #[derive(Debug)]
@@ -18,11 +19,13 @@ pub(crate) struct Duty {
     pub cache: Arc<Cache>,
     pub flight: Arc<Flight>,
     open: bool,
+    /// For all nodes that share a tier: given back when this ends.
+    pub right: Option<FetchRight>,
 }
 
 impl Duty {
     pub fn new(cache: Arc<Cache>, flight: Arc<Flight>) -> Duty {
-        Duty { cache, flight, open: true }
+        Duty { cache, flight, open: true, right: None }
     }
 
     pub fn shard(&self) -> Guard<'_, Shard> {

@@ -138,6 +138,13 @@ pub const DISK_TOLD_MAX: usize = 1_024;
 /// Digests that are remembered of what was fetched once, 8 MiB, for disks that admit what is fetched twice.
 pub const DISK_SEEN_MAX: usize = 1 << 20;
 
+/// Places in the fleet's log beside numbers of our own that are remembered: 64 KiB. Older ones are thinned out.
+pub const LOG_MARKS_MAX: usize = 4_096;
+
+/// Questions to the shared tier for one request: what lies under a name, what lies under its variant's, and each once more behind something
+/// outdated.
+pub const SHARED_QUESTIONS_MAX: usize = 4;
+
 /// Slices that wait for their disk take this part (1/4) of the memory at most before further ones are fetched later.
 pub const FOR_DISK_SHARE_SHIFT: u32 = 2;
 /// Slices that wait for their disk and are found by who asks: as many as its queue holds of the smallest.

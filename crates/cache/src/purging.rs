@@ -34,9 +34,7 @@ impl Cache {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         shard.renumber(key, number);
         // On the disk it would have all of its life before it.
-        if let Some(disk) = &self.disk {
-            disk.forget(key);
-        }
+        self.forget_beneath(key);
         let Some(entry) = shard.known(key) else { return 0 };
         let hit = self.purge_all_of(entry, how, now, &mut removed);
         entry.forget_notes();

@@ -1,4 +1,4 @@
-//! From the disk back into memory: what a miss looks for before it asks the origin.
+//! From the disk back into memory: what a miss looks for before it asks the shared tier (`shared_recall.rs`) and the origin.
 //!
 //! What was recalled is a stored object like every other, and whoever looked for it asks anew: freshness, variants, grace
 //! and bans are judged in one place. What lies on the disk counts as old as it is, and is newer than another only if it was
@@ -27,6 +27,7 @@ use crate::moment::Now;
 use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::out_of_line_body::{OUT_OF_LINE_BYTES_MIN, OutOfLineBody};
 use crate::removed_objects::RemovedObjects;
+use crate::shared_level::SharedLevel;
 use crate::spec::{Spec, variant_of};
 use crate::stored_form::{self, StoredForm};
 use crate::tag_index::Tags;
@@ -47,9 +48,31 @@ struct Read {
     spec: Option<Arc<Spec>>,
 }
 
+/// What was found beneath the memory, but for its body.
+pub(crate) struct Brought {
+    pub form: StoredForm,
+    pub spec: Option<Arc<Spec>>,
+    /// Of the invalidation sequence, under which it counts as fetched.
+    pub number: u64,
+    /// The sequence number of the disk's record; 0: it lies on none.
+    pub on_disk: u64,
+}
+
+/// Where it was found.
+pub(crate) enum Origin<'a> {
+    Disk(&'a DiskLevel, &'a Stored),
+    Shared(&'a SharedLevel),
+}
+
 impl Cache {
-    /// May a disk have something of a key that memory has not? No I/O.
+    /// May a disk have something of a key that memory has not, or the shared tier? No I/O.
+    #[inline]
     pub fn may_recall(&self, key: Key) -> bool {
+        self.may_be_on_disk(key) || self.has_shared_tier()
+    }
+
+    /// May a disk have it? No I/O.
+    pub fn may_be_on_disk(&self, key: Key) -> bool {
         self.disk.as_ref().is_some_and(|disk| !disk.tier.family(key.bits()).is_empty())
     }
 
@@ -73,7 +96,9 @@ impl Cache {
             return None;
         }
         let blocks = disk.body_of(&read.stored).await?;
-        let found = self.take_back(disk, read, blocks, (request, began));
+        let Read { stored, form, spec } = read;
+        let brought = Brought { form, spec, number: stored.facts().number, on_disk: stored.sequence() };
+        let found = self.take_back(brought, blocks, request, (began, &Origin::Disk(disk, &stored)));
         self.counters.recalled.fetch_add(u64::from(found.is_some()), Relaxed);
         found
     }
@@ -122,17 +147,16 @@ impl Cache {
         Some(Read { stored, form, spec })
     }
 
-    /// What is in memory now, by us or by somebody who was quicker.
-    fn take_back(
+    /// What is in memory now, by us or by somebody who was quicker. `began`: nothing of the key may have been invalidated after this number.
+    pub(crate) fn take_back(
         &self,
-        disk: &DiskLevel,
-        read: Read,
+        brought: Brought,
         blocks: Blocks,
-        (request, began): (&Request<'_>, u64),
+        request: &Request<'_>,
+        (began, origin): (u64, &Origin<'_>),
     ) -> Option<Arc<Object>> {
-        let stored = read.stored.clone();
-        let number = stored.facts().number;
-        let object = self.object_of(read, blocks, request);
+        let number = brought.number;
+        let object = self.object_of(brought, blocks, request);
         self.make_room(0);
         let mut trial = Trial::since(number);
         let mut shard = self.shard_after(object.key(), &mut trial, |trial| {
@@ -141,22 +165,25 @@ impl Cache {
         let mut removed = RemovedObjects::new();
         let entry = shard.entry(object.key());
         let there = entry.slot(object.variant).and_then(|slot| slot.whole.clone()).filter(|there| there.is_valid());
-        let stores = there.is_none() && trial.banned.is_none() && entry.invalidated <= began && stored.is_current();
+        let stores = there.is_none() && trial.banned.is_none() && entry.invalidated <= began && origin.is_current();
         let stores = stores && object.is_valid() && object.enrol(number);
         if stores {
             object.note_checked(trial.checked);
             self.place(entry, &object, &mut removed);
-        } else if there.is_none() && stored.is_current() {
-            // Banned, or invalidated with its tag or group.
-            disk.outdate(object.key(), object.variant);
+            if let (Origin::Shared(_), Some(disk)) = (origin, &self.disk) {
+                disk.keep(&object);
+            }
+        } else if there.is_none() && origin.is_current() {
+            // Banned, or invalidated with its key, tag or group.
+            origin.outdate(&object);
         }
         shard.tidy(object.key());
         drop(shard);
         there.or_else(|| stores.then_some(object))
     }
 
-    fn object_of(&self, Read { stored, form, spec }: Read, blocks: Blocks, request: &Request<'_>) -> Arc<Object> {
-        let number = stored.facts().number;
+    fn object_of(&self, brought: Brought, blocks: Blocks, request: &Request<'_>) -> Arc<Object> {
+        let Brought { form, spec, number, on_disk } = brought;
         let is_out_of_line = blocks.len() >= OUT_OF_LINE_BYTES_MIN || blocks.on_disk().is_some();
         let behind: Vec<&[u8]> = (!is_out_of_line).then(|| blocks.slices(0, u64::MAX)).into_iter().flatten().collect();
         // An older version of the form has no URL.
@@ -185,8 +212,25 @@ impl Cache {
             esi: form.esi.map(Arc::new),
             checked: number,
             began: number,
-            on_disk: stored.sequence(),
+            on_disk,
             encodings: EncodingsFrom::Nobody,
         })
+    }
+}
+
+impl Origin<'_> {
+    /// Has nobody put another one in its place meanwhile?
+    fn is_current(&self) -> bool {
+        match self {
+            Origin::Disk(_, stored) => stored.is_current(),
+            Origin::Shared(_) => true,
+        }
+    }
+
+    fn outdate(&self, object: &Object) {
+        match self {
+            Origin::Disk(disk, _) => disk.outdate(object.key(), object.variant),
+            Origin::Shared(shared) => shared.forget_variant(object.key(), object.variant),
+        }
     }
 }

@@ -176,7 +176,7 @@ impl Cache {
     /// Is a slice in memory, or perhaps on a disk, or on its way to one? No I/O.
     pub fn may_have_slice(&self, sliced: Sliced, number: u64) -> bool {
         let key = self.slice_key(sliced, number);
-        self.holds(key) || self.may_recall(key) || self.unwritten.find(key).is_some()
+        self.holds(key) || self.may_be_on_disk(key) || self.unwritten.find(key).is_some()
     }
 
     /// Is there room in memory for a slice beside those that are under way? Evicts what is in the way.
@@ -207,7 +207,7 @@ impl Cache {
         now: Now,
     ) -> Option<Arc<Object>> {
         let key = self.slice_key(sliced, number);
-        if self.may_recall(key) { self.recall_object(key, request, now).await } else { None }
+        if self.may_be_on_disk(key) { self.recall_object(key, request, now).await } else { None }
     }
 
     /// The origin has another representation by now: the manifest is not to be found any more. Its readers may finish with
@@ -216,7 +216,7 @@ impl Cache {
         let mut shard = self.directory.shard(manifest.key);
         if shard.remove(manifest) {
             self.part_with(&[Arc::clone(manifest)].into_iter().collect());
-            self.forget_on_disk(manifest.key, manifest.variant);
+            self.forget_variant_beneath(manifest.key, manifest.variant);
         }
     }
 }

@@ -201,7 +201,8 @@ pub(crate) fn read(bytes: &Bytes, boot: Boot, now: Now) -> Option<StoredForm> {
     })
 }
 
-fn vary_of(names: &[u8]) -> Option<VarySpec> {
+/// `None`: what no response varies by.
+pub(crate) fn vary_of(names: &[u8]) -> Option<VarySpec> {
     let mut fields = Fields::default();
     fields.push(FieldName::Vary, names);
     match Vary::of(fields.view()) {

@@ -24,6 +24,7 @@ use crate::kept_head::KeptHead;
 use crate::moment::Now;
 use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::removed_objects::RemovedObjects;
+use crate::second_tier::FetchRight;
 use crate::slice_room::SliceUnderWay;
 use crate::spec::variant_of;
 use crate::why_uncacheable::WhyUncacheable;
@@ -78,6 +79,11 @@ impl Ticket {
 
     pub(crate) fn beside_others(self, meets_other_variants: bool) -> Ticket {
         Ticket { meets_other_variants, ..self }
+    }
+
+    /// Fetches for other nodes, too.
+    pub fn hold(&mut self, right: FetchRight) {
+        self.duty.right = Some(right);
     }
 
     /// Says what the origin was asked, where that is another request: what its response varies on was chosen by that one, so
@@ -200,7 +206,9 @@ impl Ticket {
         superseded: Option<Arc<Object>>,
     ) -> Draft {
         let mark = mark.map(|mark| self.mark_object(mark, Arc::clone(&head.shared), head.received));
-        let (duty, length, mut trial) = (self.duty, head.length, head.trial);
+        let (mut duty, length, mut trial) = (self.duty, head.length, head.trial);
+        // It is nobody else's.
+        duty.right = None;
         let mut removed = RemovedObjects::new();
         let request = self.asked.request.request();
         let shard = duty.cache.shard_after(duty.flight.key, &mut trial, |trial| match &mark {
@@ -263,7 +271,7 @@ impl Ticket {
         mark_ms: Option<u64>,
         room: Option<SliceUnderWay>,
     ) -> Draft {
-        let (duty, asked, length) = (self.duty, self.asked, head.length);
+        let (mut duty, asked, length) = (self.duty, self.asked, head.length);
         let cache = Arc::clone(&duty.cache);
         let StoreAs { facts, lifetimes, vary, rendered, partial, whole, sliced, elsewhere, groups, tags } = store_as;
         let tags = cache.tag_set(tags);
@@ -331,6 +339,9 @@ impl Ticket {
         });
         wakes.send(&duty.flight);
         cache.counters.overflowed.fetch_add(u64::from(too_long), Relaxed);
+        if keep.is_none() {
+            duty.right = None;
+        }
         Draft::new(duty, length, keep, mark_ms).within(room)
     }
 

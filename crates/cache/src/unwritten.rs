@@ -49,7 +49,7 @@ mod tests {
     use rules::Facts;
     use store::disk::{Device, DiskSettings, Faults, FaultyDevice, Invalidation, SimulatedDevice, Tier, wait};
 
-    use crate::cache::{Cache, CacheSettings};
+    use crate::cache::{Beneath, Cache, CacheSettings};
     use crate::description::{Description, StoreAs};
     use crate::disk_level::{Admission, Disk};
     use crate::flight::{Flight, Notifier};
@@ -76,7 +76,7 @@ mod tests {
         let (tier, recovered) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
         let disk = Disk { tier, recovered, admission: Admission::All, leases_from: None };
         let settings = CacheSettings { memory_bytes_max: 4 * MIB, ..CacheSettings::default() };
-        (Cache::above(settings, Arc::new(NoPost), disk), faulty)
+        (Cache::above(settings, Arc::new(NoPost), Beneath { disk: Some(disk), shared: None }), faulty)
     }
 
     fn ask(cache: &Arc<Cache>, sliced: Sliced, number: u64) -> SliceAnswer {

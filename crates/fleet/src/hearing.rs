@@ -78,12 +78,14 @@ impl Shared {
 
     /// `false`: the position was set anew meanwhile.
     fn hear_order(&self, entry: Entry, generation: u64) -> bool {
+        let is_followed;
         {
             let mut state = self.state.lock();
             if state.generation != generation {
                 return false;
             }
-            if !state.position.is_followed_by(&entry.at) {
+            is_followed = state.position.is_followed_by(&entry.at);
+            if !is_followed {
                 self.condemn(&mut state, "orders are missing in the log between what was heard and what came next");
             }
         }
@@ -105,7 +107,7 @@ impl Shared {
             true => Position { id: entry.at.id, ..state.position.clone() },
             false => entry.at,
         };
-        self.node.reach(state.position.id.packed());
+        self.node.reach(state.position.reached(is_followed && done.is_ok()));
         self.keep_pledges(&mut state);
         self.note_in_log(&mut state, &entry.token);
         if let Some(told) = state.own.remove(&entry.token) {

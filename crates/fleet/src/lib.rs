@@ -27,7 +27,7 @@ mod shared_state;
 
 pub use fleet_status::{FleetStatus, NodeStatus};
 pub use member::Fleet;
-pub use node::{Figures, Node};
+pub use node::{Figures, Node, Reached};
 pub use order::{Acknowledge, OrderCounts, Ordered};
 pub use redis_log::LogPlace;
 pub use shared_state::FleetSettings;

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Orders that the log remembers, about: a node that was away for longer has everything confirmed that it holds.
 pub const LOG_ENTRIES_MAX: u64 = 100_000;
 
+/// Orders of the log that a node carries out once more when it begins, if it finds what others keep.
+pub const REPLAYED_MAX: u64 = 10_000;
+
 /// Words of nodes that are remembered, about: at four a lease of each node, and one for each batch of orders that somebody waits for.
 pub const WORDS_MAX: u64 = 10_000;
 

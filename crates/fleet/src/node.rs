@@ -18,7 +18,7 @@ pub trait Node: Send + Sync + 'static {
     fn hear(&self, position: u64);
 
     /// Orders up to there are in force here.
-    fn reach(&self, position: u64);
+    fn reach(&self, reached: Reached);
 
     /// Whether orders are in force here that are not in the log yet.
     fn stand_alone(&self, is_alone: bool);
@@ -34,6 +34,17 @@ pub trait Node: Send + Sync + 'static {
 
     /// A line for the operator.
     fn say(&self, sentence: &str);
+}
+
+/// A place in the log, as numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Of this life of the log: another one has another number.
+    pub epoch: u64,
+    /// It grows with each order.
+    pub position: u64,
+    /// All orders between the place that was reached before and this one were carried out. Otherwise this node does not know what they were.
+    pub is_followed: bool,
 }
 
 /// What a node says of itself with each word.

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::node::Reached;
+
 /// A place in a stream: milliseconds and a number within them, as Redis makes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId(pub u64, pub u64);
@@ -59,6 +61,24 @@ impl Position {
             Ordering::Equal => end.id == self.id || end.id == StreamId::NONE,
             Ordering::Greater => end.id > self.id,
         }
+    }
+
+    /// For who compares places.
+    pub fn reached(&self, is_followed: bool) -> Reached {
+        // FNV-1a.
+        let mixed = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let epoch = self.epoch.bytes().fold(0xcbf2_9ce4_8422_2325, mixed);
+        Reached { epoch, position: self.id.packed(), is_followed }
+    }
+
+    /// The place right before this one.
+    pub fn before(&self) -> Position {
+        let StreamId(ms, within) = self.id;
+        let id = match within.checked_sub(1) {
+            Some(within) => StreamId(ms, within),
+            None => StreamId(ms.saturating_sub(1), u64::MAX),
+        };
+        Position { epoch: self.epoch.clone(), number: self.number.saturating_sub(1), id }
     }
 
     /// Has whoever stands here heard of the order there?
@@ -163,6 +183,23 @@ mod tests {
         ] {
             assert_eq!(position.leads_to(&end), expect, "{position:?} {end:?}");
         }
+    }
+
+    #[test]
+    fn the_place_before_an_order_is_followed_by_it() {
+        for id in [StreamId(10, 0), StreamId(10, 3)] {
+            let order = Position { id, ..at("e", 5, 0) };
+            let before = order.before();
+            assert!(before.is_followed_by(&order) && before.id.packed() < id.packed(), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn each_life_of_the_log_has_a_number_of_its_own() {
+        let reached = at("e", 5, 9).reached(true);
+        assert_eq!((reached.position, reached.is_followed), (StreamId(9, 0).packed(), true));
+        assert_eq!(reached.epoch, at("e", 6, 10).reached(true).epoch);
+        assert_ne!(reached.epoch, at("f", 5, 9).reached(true).epoch);
     }
 
     #[test]

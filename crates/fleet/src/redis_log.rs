@@ -146,6 +146,15 @@ impl Speaker {
         Ok(Appended { at: Position { epoch, number, id: place(&id)? }, words_to: place(&words_to)? })
     }
 
+    /// The first order that the log remembers.
+    pub async fn oldest(&mut self) -> Result<Option<Position>, String> {
+        let mut range = Cmd::new();
+        range.arg("XRANGE").arg(&self.keys[0]).arg("-").arg("+").arg("COUNT").arg(1);
+        let came: Value = range.query_async(&mut self.connection).await.map_err(|why| sentence(&why))?;
+        let first = list(came)?.into_iter().next().map(entry_of).transpose()?;
+        Ok(first.map(|(id, fields)| fields.entry(id).at))
+    }
+
     pub async fn say(&mut self, word: &Word) -> Result<LogEnd, String> {
         let script = Script::new(SAY);
         let mut call = script.prepare_invoke();
@@ -197,10 +206,7 @@ impl Listener {
         for (stream, items) in pairs(came)? {
             let is_orders = text(stream)? == self.keys[0];
             for item in list(items)? {
-                let [id, fields] =
-                    <[Value; 2]>::try_from(list(item)?).map_err(|_| foreign("an entry", "of other parts"))?;
-                let id = place(&text(id)?)?;
-                let fields = Fields(list(fields)?.into_iter().map(text).collect::<Result<_, _>>()?);
+                let (id, fields) = entry_of(item)?;
                 match is_orders {
                     true => batch.entries.push(fields.entry(id)),
                     // What is no word of a node says nothing of one.
@@ -210,6 +216,11 @@ impl Listener {
         }
         Ok(batch)
     }
+}
+
+fn entry_of(item: Value) -> Result<(StreamId, Fields), String> {
+    let [id, fields] = <[Value; 2]>::try_from(list(item)?).map_err(|_| foreign("an entry", "of other parts"))?;
+    Ok((place(&text(id)?)?, Fields(list(fields)?.into_iter().map(text).collect::<Result<_, _>>()?)))
 }
 
 /// Names and values in turn.

@@ -38,11 +38,13 @@ async fn say_one(shared: &Arc<Shared>, is_leaving: bool) -> Result<(), String> {
     // The lease counts from before the question.
     let asked_ms = shared.node.now_ms();
     let word = shared.word(is_leaving);
+    // Before the end is asked for: what is trimmed away meanwhile is missing in its place.
+    let oldest = if shared.wants_replay() { speaker.oldest().await? } else { None };
     let end = speaker.say(&word).await?;
     if is_leaving {
         return Ok(());
     }
-    shared.heard_end(asked_ms, &word.applied, end);
+    shared.heard_end(asked_ms, &word.applied, end, oldest.as_ref());
     send_backlog(shared, &mut speaker).await
 }
 

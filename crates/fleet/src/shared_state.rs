@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::limits::{SAID_AGAIN_MS, WORDS_IN_A_LEASE};
+use crate::limits::{REPLAYED_MAX, SAID_AGAIN_MS, WORDS_IN_A_LEASE};
 use crate::node::Node;
 use crate::order::OrderCounts;
 use crate::position::{KeptPosition, Position, StreamId};
@@ -32,6 +32,8 @@ pub struct FleetSettings {
     pub position_file: Option<PathBuf>,
     /// This program's.
     pub version: String,
+    /// It finds what others keep, and has to know what was purged before it began.
+    pub replays: bool,
 }
 
 /// What its tasks share.
@@ -132,14 +134,24 @@ impl Shared {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// A word was answered that this node began to say at that time, standing there. It may have heard more since.
-    pub fn heard_end(&self, asked_ms: u64, stood: &Position, end: LogEnd) {
+    /// Does it begin, and want to know what was purged before?
+    pub fn wants_replay(&self) -> bool {
+        let state = self.state.lock();
+        self.settings.replays && !state.has_joined && !state.knows_position
+    }
+
+    /// A word was answered that this node began to say at that time, standing there. It may have heard more since. `oldest`: the first order
+    /// that the log remembers, for who carries out once more what there is.
+    pub fn heard_end(&self, asked_ms: u64, stood: &Position, end: LogEnd, oldest: Option<&Position>) {
         let mut state = self.state.lock();
         let is_first = !state.has_joined;
         if is_first && !state.knows_position {
             // What was fetched since the start may have been purged since: those orders are not read any more.
             state.condemned = self.node.condemn();
-            self.begin_at(&mut state, end.last.clone(), None);
+            let from = oldest.map(Position::before).filter(|from| is_worth_it(from, &end.last));
+            self.begin_at(&mut state, from.unwrap_or_else(|| end.last.clone()), None);
+        } else if is_first && stood.leads_to(&end.last) {
+            self.node.reach(state.position.reached(false));
         } else if !stood.leads_to(&end.last) {
             let why = "the log is not the one that was heard: it was emptied, or has lost its end";
             self.begin_at(&mut state, end.last.clone(), Some(why));
@@ -168,7 +180,7 @@ impl Shared {
         if let Some(why) = why {
             self.condemn(state, why);
         }
-        self.node.reach(position.id.packed());
+        self.node.reach(position.reached(false));
         state.position = position;
         state.generation += 1;
         state.pledges.clear();
@@ -218,6 +230,11 @@ impl Shared {
     }
 }
 
+/// May all orders from there to the end be carried out once more?
+fn is_worth_it(from: &Position, end: &Position) -> bool {
+    from.leads_to(end) && end.number - from.number <= REPLAYED_MAX
+}
+
 impl State {
     /// Where the run before this one was.
     pub fn at(kept: KeptPosition) -> State {
@@ -233,7 +250,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Figures;
+    use crate::node::{Figures, Reached};
 
     /// How often it had everything confirmed.
     #[derive(Default)]
@@ -254,7 +271,7 @@ mod tests {
 
         fn condemned(&self, _: u64) {}
         fn hear(&self, _: u64) {}
-        fn reach(&self, _: u64) {}
+        fn reach(&self, _: Reached) {}
         fn stand_alone(&self, _: bool) {}
         fn extend_lease(&self, _: u64) {}
         fn say(&self, _: &str) {}
@@ -283,15 +300,30 @@ mod tests {
             lease: Duration::from_secs(5),
             position_file: None,
             version: "1".to_owned(),
+            replays: false,
         };
         let kept = KeptPosition { position: at(10), condemned: 0 };
         let shared = Shared::new(settings, Arc::clone(&node) as Arc<dyn Node>, State::at(kept));
         let end = |number, said| LogEnd { last: at(number), said: StreamId(said, 0) };
-        shared.heard_end(0, &at(10), end(10, 1));
+        shared.heard_end(0, &at(10), end(10, 1), None);
         shared.state.lock().position = at(12);
-        shared.heard_end(0, &at(10), end(11, 2));
+        shared.heard_end(0, &at(10), end(11, 2), None);
         assert_eq!((node.0.load(Relaxed), shared.state.lock().position.number), (0, 12));
-        shared.heard_end(0, &at(12), end(11, 3));
+        shared.heard_end(0, &at(12), end(11, 3), None);
         assert_eq!((node.0.load(Relaxed), shared.state.lock().position.number), (1, 11), "it has lost its end");
+    }
+    #[test]
+    fn orders_from_before_are_carried_out_once_more_where_there_are_not_too_many() {
+        for (oldest, end, expect) in [
+            (1, 5, true),
+            (5, 5, true),
+            (1, REPLAYED_MAX, true),
+            (1, REPLAYED_MAX + 1, false),
+            (7, REPLAYED_MAX + 6, true),
+        ] {
+            assert_eq!(is_worth_it(&at(oldest).before(), &at(end)), expect, "{oldest} {end}");
+        }
+        let other = Position { epoch: "f".to_owned(), ..at(9) };
+        assert!(!is_worth_it(&at(1).before(), &other));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use fleet::{Acknowledge, Figures, Fleet, FleetSettings, LogPlace, Node, Ordered};
+use fleet::{Acknowledge, Figures, Fleet, FleetSettings, LogPlace, Node, Ordered, Reached};
 use parking_lot::Mutex;
 
 const LEASE: Duration = Duration::from_millis(800);
@@ -115,7 +115,7 @@ impl Node for Noting {
         self.is_alone.store(is_alone, SeqCst);
     }
 
-    fn reach(&self, position: u64) {
+    fn reach(&self, Reached { position, .. }: Reached) {
         let before = self.reached.swap(position, SeqCst);
         assert!(position == 0 || before <= position, "it grows");
     }
@@ -157,6 +157,7 @@ fn started(redis: &Redis, name: &str, position_file: Option<PathBuf>) -> Member 
         lease: LEASE,
         position_file,
         version: "1".to_owned(),
+        replays: false,
     };
     let node = Arc::new(Noting::default());
     let fleet = Fleet::start(settings, Arc::clone(&node) as Arc<dyn Node>).unwrap();

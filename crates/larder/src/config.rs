@@ -53,6 +53,7 @@ mod schema;
 mod secrets;
 mod section;
 mod sections;
+mod shared_section;
 mod show;
 mod static_root;
 mod timeout_words;
@@ -256,9 +257,11 @@ fn read_top(mut top: Section<'_>) -> Plan {
     if let Some(section) = top.section("forward") {
         forward_section::read(section, &mut plan.settings.forward);
     }
+    let shared = top.section("shared").and_then(|section| shared_section::read(section, &mut plan));
     if let Some(section) = top.section("fleet") {
         fleet_section::read(section, &mut plan);
     }
+    shared_section::check(shared, &plan, top.complaints());
     if let Some(section) = top.section("log") {
         sections::log(section, &mut plan);
     }

@@ -37,6 +37,14 @@ pub const FLEET_LOAD_MAX_MOST: u32 = 100_000;
 /// Whoever guesses the secret of a fleet is a node.
 pub const FLEET_SECRET_BYTES_MIN: usize = 32;
 
+/// How long a request may wait for the shared tier.
+pub const SHARED_WAIT_LEAST: Duration = Duration::from_millis(1);
+pub const SHARED_WAIT_MOST: Duration = Duration::from_secs(60);
+/// The largest body that may be kept there: it is read at once.
+pub const SHARED_OBJECT_MAX: u64 = 256 << 20;
+/// The least that may be on its way there.
+pub const SHARED_QUEUE_MIN: usize = 1 << 20;
+
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// Names of origins that are asked for before anybody wants them, each in a thread.

@@ -61,6 +61,7 @@ mod running;
 mod running_config;
 mod say;
 mod serve;
+mod shared_plan;
 mod signals;
 mod terminal_screen;
 mod tls_files;

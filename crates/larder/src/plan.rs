@@ -8,10 +8,13 @@ use acme::NameSet;
 use cache::{Admission, DiskFile};
 use proxy::limits::Limits;
 use proxy::settings::{
-    BalanceSettings, CompressSettings, EsiSettings, EvictionChoice, ForwardSettings, Greeting, ListenAddress,
-    ListenMode, ListenerSettings, LogFormat, Network, OriginSettings, OriginTimeouts, OriginTls, OriginUrl,
-    PolicySettings, ResolverSettings, RetrySettings, RootSettings, RouteSettings, RouteTarget, Settings, VclParameters,
+    BalanceSettings, CompressSettings, EsiSettings, EvictionChoice, FleetSecret, ForwardSettings, Greeting,
+    ListenAddress, ListenMode, ListenerSettings, LogFormat, Network, OriginSettings, OriginTimeouts, OriginTls,
+    OriginUrl, PolicySettings, ResolverSettings, RetrySettings, RootSettings, RouteSettings, RouteTarget, Settings,
+    VclParameters,
 };
+
+use shared::TierSettings;
 
 use crate::acme_plan::{AcmePlan, AcmeSettings};
 use crate::addresses::{AdminAddress, show_listen};
@@ -59,6 +62,10 @@ pub struct Plan {
     pub of_programs: Vec<&'static str>,
     /// By what is in it the nodes of the fleet know one another.
     pub fleet_secret_file: Option<PathBuf>,
+    /// What was read from there.
+    pub fleet_secret: Option<FleetSecret>,
+    /// What the nodes keep for one another.
+    pub shared: Option<TierSettings>,
     /// Files that were read with the config: certificates, keys.
     pub files_read: Vec<PathBuf>,
 }
@@ -165,6 +172,8 @@ impl Default for Plan {
             acme: None,
             of_programs: Vec::new(),
             fleet_secret_file: None,
+            fleet_secret: None,
+            shared: None,
             files_read: Vec::new(),
         }
     }

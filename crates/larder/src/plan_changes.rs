@@ -103,6 +103,7 @@ fn others(plan: &Plan) -> Vec<(&'static str, String)> {
         said("[log]", &(&plan.log, &settings.log_format)),
         said("[traces]", &(&settings.traces, plan.trace_collector.as_ref().map(all_of_collector))),
         said("[fleet]", &plan.fleet_log.as_ref().map(LogPlan::said)),
+        said("[shared]", &plan.shared),
         said("[acme]", &plan.acme),
         said("[admin]", &(&plan.admin.token, &plan.admin.explain_header, &settings.details_to, settings.debug)),
         said("[resolver]", &settings.resolver),

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use cache::Disk;
+use cache::{Beneath, Disk};
 use fleet::{Fleet, FleetSettings};
 use parking_lot::Mutex;
 use proxy::settings::{ListenAddress, RouteSettings, RouteTarget};
@@ -36,6 +36,7 @@ use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
 use crate::quantities::show_size;
 use crate::say::say;
+use crate::shared_plan;
 use crate::tls_files::WatchedTls;
 use crate::trace_export::TraceExporter;
 use crate::vcl_loading::{self, Beside, Ready};
@@ -72,7 +73,17 @@ fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
     if plan.disks.is_empty() {
         return Ok(None);
     }
-    Disk::open(&plan.disks, plan.disk_admission, plan.disk_leases_from, |told| say!("{told}")).map(Some)
+    // Names on disks are those of the tier.
+    let seed = plan.shared.as_ref().and(plan.fleet_secret.as_ref()).map(shared_plan::seed);
+    Disk::open(&plan.disks, plan.disk_admission, plan.disk_leases_from, seed, |told| say!("{told}")).map(Some)
+}
+
+/// All that lies beneath the memory.
+fn open_beneath(plan: &Plan) -> Result<Beneath, String> {
+    let disk = open_disks(plan)?;
+    let shared = plan.shared.as_ref().zip(plan.fleet_secret.as_ref());
+    let shared = shared.map(|(settings, secret)| shared_plan::start(settings, secret)).transpose()?;
+    Ok(Beneath { disk, shared })
 }
 
 /// Begins to hear what others purge, and to tell them.
@@ -85,6 +96,7 @@ fn join_fleet(plan: &Plan, proxy: &Proxy) -> Result<Option<FleetDoor>, String> {
         lease: log.lease,
         position_file: plan.fleet_position_file(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        replays: plan.shared.is_some(),
     };
     let fleet = Fleet::start(settings, FleetNode::of(proxy))
         .map_err(|why| format!("cannot start the thread of [fleet] log: {why}"))?;
@@ -119,7 +131,7 @@ impl Running {
             log: sink,
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
             program: vcl,
-            disk: open_disks(&plan)?,
+            beneath: open_beneath(&plan)?,
             fleet_lease: plan.fleet_log.as_ref().map(|log| log.lease),
             memory: Some(Arc::new(Process)),
         };
@@ -249,6 +261,10 @@ impl Running {
         if said(&plan) != said(&self.plan) {
             told.push("[fleet] changes with a restart; the old one stays".to_owned());
         }
+        let of_shared = |plan: &Plan| plan.shared.clone().map(|shared| (shared, plan.fleet_secret.clone()));
+        if of_shared(&plan) != of_shared(&self.plan) {
+            told.push("[shared] changes with a restart; the old one stays".to_owned());
+        }
         if plan.admin.address != self.plan.admin.address {
             told.push("[admin] address changes with a restart; the old one stays".to_owned());
         }
@@ -261,6 +277,8 @@ impl Running {
         plan.admin.history = self.plan.admin.history.clone();
         plan.disks.clone_from(&self.plan.disks);
         plan.fleet_log.clone_from(&self.plan.fleet_log);
+        plan.shared.clone_from(&self.plan.shared);
+        plan.fleet_secret.clone_from(&self.plan.fleet_secret);
         plan.disk_admission = self.plan.disk_admission;
         plan.disk_leases_from = self.plan.disk_leases_from;
         self.watched_tls = watched(&plan);

@@ -210,6 +210,8 @@ mod request_trailers;
 mod running_config_told;
 #[path = "program/secure_site.rs"]
 mod secure_site;
+#[path = "program/shared_tier.rs"]
+mod shared_tier;
 #[path = "program/site_folder.rs"]
 mod site_folder;
 #[path = "program/slow_and_many.rs"]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cache::{Cache, CacheSettings, Disk, Notifier};
+use cache::{Beneath, Cache, CacheSettings, Disk, Notifier};
 
 use crate::clock::{Clock, Moment};
 use crate::core::Shared;
@@ -11,9 +11,9 @@ use crate::limits::DISK_SETTLE_MAX;
 use crate::stderr_line::complain;
 use crate::vcl_story::bans::ProgramBan;
 
-pub(crate) fn above(disk: Disk, settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
-    let bans = bans_of(&disk);
-    let cache = Cache::above(settings, notifier, disk);
+pub(crate) fn above(beneath: Beneath, settings: CacheSettings, notifier: Arc<dyn Notifier>) -> Arc<Cache> {
+    let bans = beneath.disk.as_ref().map_or_else(|| Some(Vec::new()), bans_of);
+    let cache = Cache::above(settings, notifier, beneath);
     match bans {
         Some(bans) => {
             for (number, ban) in bans {

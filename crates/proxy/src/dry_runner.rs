@@ -115,7 +115,7 @@ impl DryRunner {
             log: Some(Arc::new(Unread)),
             world: Arc::clone(&world) as Arc<dyn World>,
             program: None,
-            disk: None,
+            beneath: cache::Beneath::default(),
             fleet_lease: None,
             memory: None,
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cache::Stamp;
+use cache::{PlaceInLog, Stamp};
 
 use crate::clock::{Clock, Moment};
 use crate::hit_history::requests_and_hits;
@@ -26,8 +26,11 @@ impl Proxy {
     }
 
     /// All purges of the log up to this one are in force here.
-    pub fn reach_log_position(&self, position: u64) {
-        self.shared.log_position.reach(position);
+    /// `is_followed`: all between the place that was reached before and this one were carried out.
+    pub fn reach_log_position(&self, at: PlaceInLog, is_followed: bool) {
+        // What is fetched from now on is written down at this place.
+        self.shared.cache.note_log_place(at, is_followed);
+        self.shared.log_position.reach(at.position);
     }
 
     /// Whether something was purged here that is not in the log yet: no owner is asked meanwhile.

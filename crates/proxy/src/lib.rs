@@ -45,7 +45,7 @@
 //!     traces: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
-//! let start = Start { settings, workers: 1, log: None, records: None, world, program: None, disk: None, fleet_lease: None, memory: None };
+//! let start = Start { settings, workers: 1, log: None, records: None, world, program: None, beneath: Default::default(), fleet_lease: None, memory: None };
 //! let proxy = Proxy::start(start).expect("a port is free");
 //!
 //! let ListenAddress::Tcp(address) = proxy.listen_addresses()[0].1.clone() else { panic!("it listens on TCP") };

@@ -318,7 +318,7 @@ impl Proxy {
     /// By which URLs what is stored under these is asked for, on a disk or in memory.
     fn urls_stored_under(&self, urls: &[MeantUrl]) -> Vec<String> {
         let cache = &self.shared.cache;
-        let is_stored = |key: Key| cache.may_recall(key) || !cache.stored_under(key).is_empty();
+        let is_stored = |key: Key| cache.may_be_on_disk(key) || !cache.stored_under(key).is_empty();
         let mut stored: Vec<String> = Vec::new();
         for url in urls {
             // Under a program other keys have it, too.

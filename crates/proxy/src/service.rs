@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use cache::{Cache, CacheSettings, CacheStats, Disk, DiskStats, EvictionKind};
+use cache::{Beneath, CacheSettings, CacheStats, DiskStats, EvictionKind, TierFigures, TierServer};
 use parking_lot::Mutex;
 use tls::ServerTls;
 use vcl::World;
@@ -111,7 +111,7 @@ pub struct Start {
     /// Decides from the first request on.
     pub program: Option<VclProgram>,
     /// What the store has beneath its memory.
-    pub disk: Option<Disk>,
+    pub beneath: Beneath,
     /// Others purge what is stored here, too: so long it may be served unasked once their log was heard ([`Proxy::extend_fleet_lease`]).
     pub fleet_lease: Option<Duration>,
     /// Who knows what the process occupies. Without, only what is accounted is bounded.
@@ -287,6 +287,11 @@ impl Proxy {
         self.shared.cache.disk_stats()
     }
 
+    /// The tier that nodes share, and its servers.
+    pub fn shared_tier_status(&self) -> Option<(TierFigures, Vec<TierServer>)> {
+        self.shared.cache.shared_figures()
+    }
+
     pub fn memory_status(&self) -> MemoryStatus {
         self.shared.memory.status()
     }
@@ -391,16 +396,13 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a dry run.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, records, world, program, disk, fleet_lease, memory: _ } = start;
+    let Start { settings, workers, log, records, world, program, beneath, fleet_lease, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
     let notifier = Arc::new(Post(Arc::clone(&mailboxes)));
     let of_cache = cache_settings(&settings, workers);
     let memory = MemoryGate::new(settings.memory_bytes_max, workers);
-    let cache = match disk {
-        None => Cache::new(of_cache, notifier),
-        Some(disk) => disks::above(disk, of_cache, notifier),
-    };
+    let cache = disks::above(beneath, of_cache, notifier);
     if let Some(lease) = fleet_lease {
         cache.fleet_lease().begin(lease_ms(lease));
     }

@@ -186,7 +186,7 @@ impl Story {
             log: Some(Arc::clone(&heard) as Arc<dyn LogSink>),
             world: Arc::new(NoWorld),
             program: None,
-            disk: None,
+            beneath: cache::Beneath::default(),
             fleet_lease: None,
             memory: None,
         };

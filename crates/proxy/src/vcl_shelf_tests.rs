@@ -30,7 +30,7 @@ fn with_proxy(boot: Option<&str>, test: impl FnOnce(&Proxy)) {
         records: None,
         world: Arc::new(NoWorld),
         program: vcl,
-        disk: None,
+        beneath: cache::Beneath::default(),
         fleet_lease: None,
         memory: None,
     };

@@ -23,6 +23,7 @@ mod personal;
 mod promoted_bodies;
 mod purged_behind;
 mod regrouping;
+mod sharing;
 mod sliced;
 mod softened;
 mod softly_banned;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fleet::{Figures, Node};
+use cache::PlaceInLog;
+use fleet::{Figures, Node, Reached};
 use proxy::Proxy;
 
 use super::invalidation_requests::carry_out;
@@ -58,8 +59,8 @@ impl Node for FleetNode {
         self.proxy.stand_alone(is_alone);
     }
 
-    fn reach(&self, position: u64) {
-        self.proxy.reach_log_position(position);
+    fn reach(&self, Reached { epoch, position, is_followed }: Reached) {
+        self.proxy.reach_log_position(PlaceInLog { epoch, position }, is_followed);
     }
 
     fn extend_lease(&self, until_ms: u64) {

@@ -11,6 +11,7 @@ mod origin_rows;
 mod process_rows;
 mod program_rows;
 mod response_rows;
+mod shared_rows;
 
 use super::metric_definition::MetricDefinition;
 
@@ -32,6 +33,7 @@ pub fn groups() -> Vec<MetricGroup> {
         group("Content codings", coding_rows::ROWS),
         group("Origins", origin_rows::ROWS),
         group("The fleet", fleet_rows::ROWS),
+        group("The shared tier", shared_rows::ROWS),
         group("VCL", program_rows::ROWS),
         group("Certificates", certificate_rows::ROWS),
         MetricGroup { title: "Former names", rows: former_rows::rows() },

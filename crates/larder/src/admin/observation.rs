@@ -2,7 +2,7 @@
 //!
 //! The only file of the admin that looks at the running proxy.
 
-use cache::{CacheStats, DiskStats};
+use cache::{CacheStats, DiskStats, TierFigures, TierServer};
 use fleet::FleetStatus;
 use proxy::counters::{COUNTERS, CoreCounters, CounterKind};
 use proxy::settings::{ListenAddress, ListenerTls};
@@ -49,6 +49,8 @@ pub struct Observation {
     /// Of the log of purges that is shared, if one is.
     pub fleet: Option<FleetStatus>,
     pub fleet_lease_lapsed: bool,
+    /// The tier that nodes share, and its servers.
+    pub shared: Option<(TierFigures, Vec<TierServer>)>,
     /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
     pub memory: MemoryStatus,
@@ -138,6 +140,7 @@ impl Observation {
             reloads: circumstances.reloads,
             fleet: circumstances.fleet,
             fleet_lease_lapsed: proxy.has_fleet_lease_lapsed(),
+            shared: proxy.shared_tier_status(),
             resident_bytes: process_memory::resident_bytes(),
             memory: proxy.memory_status(),
             coding: proxy.coding_status(),
@@ -298,6 +301,22 @@ pub mod tests {
                 nodes: Vec::new(),
             }),
             fleet_lease_lapsed: true,
+            shared: Some((
+                TierFigures {
+                    asked: 901,
+                    found: 902,
+                    waited: 903,
+                    timeouts: 904,
+                    errors: 905,
+                    skipped: 906,
+                    refused: 907,
+                    kept: 908,
+                    not_kept: 909,
+                    bytes_received: 910,
+                    bytes_sent: 911,
+                },
+                vec![TierServer { name: "memcached://203.0.113.5:11211".to_owned(), trouble: None }],
+            )),
             resident_bytes: Some(4096),
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
             purge_orders: vec![("tags", "dropped", 3)],

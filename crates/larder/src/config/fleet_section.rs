@@ -52,8 +52,9 @@ fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
     let load_max_permille = section.read("load_max", load_max).unwrap_or(FLEET_LOAD_MAX_DEFAULT);
     plan.fleet_secret_file = section.read("secret_file", |node| parsed(node, "file", "a path", path));
     if !section.has("peers") {
+        let is_secret_useless = plan.fleet_secret_file.is_some() && plan.shared.is_none();
         let is_loaded = load_max_permille != FLEET_LOAD_MAX_DEFAULT;
-        let is_useless = says_something || is_loaded || plan.fleet_secret_file.is_some() || own.is_some();
+        let is_useless = says_something || is_loaded || is_secret_useless || own.is_some();
         plan.warnings.extend(is_useless.then(|| NO_PEERS.to_owned()));
         return;
     }
@@ -78,7 +79,8 @@ fn read_owners(section: &mut Section<'_>, plan: &mut Plan) {
 
 /// The secret, which lies in a file of its own.
 pub fn read_secret(plan: &mut Plan) -> Result<(), String> {
-    let (Some(fleet), Some(file)) = (&plan.settings.fleet, &plan.fleet_secret_file) else { return Ok(()) };
+    let is_of_use = plan.settings.fleet.is_some() || plan.shared.is_some();
+    let Some(file) = plan.fleet_secret_file.as_ref().filter(|_| is_of_use) else { return Ok(()) };
     let wrong = |why: String| format!("secret_file of [fleet]: {}: {why}", file.display());
     let found = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
     if found.mode() & READABLE_BY_OTHERS != 0 {
@@ -91,9 +93,13 @@ pub fn read_secret(plan: &mut Plan) -> Result<(), String> {
             "a secret is at least {FLEET_SECRET_BYTES_MIN} characters without spaces: openssl rand -hex 32"
         )));
     }
-    let mut fleet = FleetSettings { secret: FleetSecret::new(text.as_bytes()), ..(**fleet).clone() };
-    fleet.nodes.balance.kind = BalanceKind::Hash(HashKey::Stored(fleet.secret.digest_key()));
-    plan.settings.fleet = Some(Arc::new(fleet));
+    let secret = FleetSecret::new(text.as_bytes());
+    if let Some(fleet) = &plan.settings.fleet {
+        let mut fleet = FleetSettings { secret: secret.clone(), ..(**fleet).clone() };
+        fleet.nodes.balance.kind = BalanceKind::Hash(HashKey::Stored(secret.digest_key()));
+        plan.settings.fleet = Some(Arc::new(fleet));
+    }
+    plan.fleet_secret = Some(secret);
     Ok(())
 }
 

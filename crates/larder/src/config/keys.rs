@@ -12,6 +12,7 @@ mod parameter_keys;
 mod policy_keys;
 mod route_keys;
 mod route_word_keys;
+mod shared_keys;
 mod store_keys;
 mod trace_keys;
 
@@ -158,6 +159,15 @@ pub const SECTIONS: &[SectionDefinition] = &[
     section("fleet.probe", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_PROBE)]),
     section("fleet.timeouts", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_TIMEOUTS)]),
     section("fleet.tls", false, "origin_keys.rs", &[group("", origin_keys::ORIGIN_TLS)]),
+    section(
+        "shared",
+        false,
+        "shared_keys.rs",
+        &[group(
+            "--- What the nodes of a fleet keep for one another, beneath memory and disks. docs/fleet.md",
+            shared_keys::SHARED,
+        )],
+    ),
     section("log", false, "store_keys.rs", &[group("--- The access log. docs/access-log.md", store_keys::LOG)]),
     section(
         "traces",

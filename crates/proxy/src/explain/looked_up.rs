@@ -9,10 +9,11 @@ use rules::credentials;
 use crate::explain::opened::{ExplainedRequest, answered, of_whom, who_it_names};
 use crate::explain::{Explanation, StoredResponse, WouldBe};
 use crate::reason::Reason;
-use crate::transaction::lookup::{self, Question, UseOfStored, WithoutStored};
+use crate::transaction::lookup::{Question, UseOfStored, WithoutStored};
 use crate::transaction::synth::Synth;
 use crate::transaction::why_forwarded::Forwarded;
 
+const IN_SHARED_TIER: &str = "the shared tier is asked first, and what it has only that tells";
 const ON_DISK: &str = "a disk has something under this key, which is read first; what it is only the reading tells";
 const NOT_CONFIRMED: &str = "what is stored does not say that others may have it, so that it is not confirmed for a request with credentials: all of it is asked for";
 const HAS_FAILED: &str =
@@ -116,13 +117,13 @@ fn of_fetch(
     explained: &mut Explanation,
 ) -> WouldBe {
     let Some(stored) = stored else {
-        return match lookup::may_recall(asked.core, question) {
-            true => {
-                explained.notes.push(ON_DISK.to_owned());
-                WouldBe::Disk
-            }
-            false => WouldBe::Miss,
-        };
+        let cache = &asked.core.shared.cache;
+        if cache.may_be_on_disk(question.key) {
+            explained.notes.push(ON_DISK.to_owned());
+            return WouldBe::Disk;
+        }
+        explained.notes.extend(cache.has_shared_tier().then(|| IN_SHARED_TIER.to_owned()));
+        return WouldBe::Miss;
     };
     if !stored.facts().says_shared && credentials::of_request(question.request.fields).is_some() {
         explained.notes.push(NOT_CONFIRMED.to_owned());
@@ -159,7 +160,7 @@ fn of_stored_alone(
         explained.reasons.clear();
         return Some(Arc::clone(part));
     }
-    if found.selected.is_none() && lookup::may_recall(asked.core, question) {
+    if found.selected.is_none() && asked.core.shared.cache.may_be_on_disk(question.key) {
         explained.would_be = WouldBe::Disk;
         explained.notes.push(ON_DISK.to_owned());
         return None;

@@ -22,10 +22,14 @@ impl FleetSecret {
 
     /// Another one that follows from it: who learns owners from answers learns nothing for proofs.
     pub fn digest_key(&self) -> DigestKey {
-        let digest = Sha256::new().chain_update(b"larder owners 1\n").chain_update(&self.0).finalize();
         let mut key = [0; 16];
-        key.copy_from_slice(&digest[..16]);
+        key.copy_from_slice(&self.derived("larder owners 1")[..16]);
         DigestKey::new(key)
+    }
+
+    /// What follows from it for one purpose and says nothing of it.
+    pub fn derived(&self, purpose: &str) -> [u8; 32] {
+        Sha256::new().chain_update(purpose).chain_update(b"\n").chain_update(&self.0).finalize().into()
     }
 }
 

@@ -25,6 +25,8 @@ pub struct DiskSettings {
     pub queue_bytes_max: usize,
     /// Bodies may be sent from the file without a copy.
     pub leases: bool,
+    /// What the digests of all disks are made with. `None`: what those of most were.
+    pub seed: Option<[u8; 16]>,
     /// Tests have small segments.
     pub folio_bytes_max: u64,
 }
@@ -43,6 +45,7 @@ impl DiskSettings {
             reads_queued_max: READS_QUEUED_MAX,
             queue_bytes_max: QUEUE_BYTES_MAX,
             leases: false,
+            seed: None,
             folio_bytes_max: FOLIO_BYTES_MAX,
         }
     }

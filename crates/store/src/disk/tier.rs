@@ -128,7 +128,9 @@ impl Tier {
         devices: Vec<(DiskSettings, Arc<dyn Device>)>,
         told: Told,
     ) -> Result<(Arc<Tier>, Recovered), OpenError> {
-        let seed = common_seed(devices.iter().map(|(_, device)| &**device)).unwrap_or_else(new_seed);
+        let wanted = devices.iter().find_map(|(settings, _)| settings.seed);
+        let found = || common_seed(devices.iter().map(|(_, device)| &**device)).unwrap_or_else(new_seed);
+        let seed = wanted.unwrap_or_else(found);
         let (mut lanes, mut threads, mut knowledge) = (Vec::new(), Vec::new(), Knowledge::default());
         for (settings, device) in devices {
             let path = settings.path.clone();

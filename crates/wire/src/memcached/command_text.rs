@@ -52,6 +52,11 @@ pub enum Command<'a> {
         key: &'a [u8],
         exptime: Option<i64>,
     },
+    /// The same; where there is none an empty one is made for so many seconds, and who is told that it has won is to fetch it.
+    MetaVivify {
+        key: &'a [u8],
+        life_s: u64,
+    },
     /// All of that but the value.
     MetaFacts {
         key: &'a [u8],
@@ -200,7 +205,7 @@ impl Command<'_> {
             Command::FlushAll { .. } | Command::Verbosity { .. } | Command::CacheMemoryLimit { .. } => Expected::Done,
             Command::Stats { .. } => Expected::Lines,
             Command::Version => Expected::Version,
-            Command::MetaGet { .. } => Expected::MetaValue,
+            Command::MetaGet { .. } | Command::MetaVivify { .. } => Expected::MetaValue,
             Command::MetaTouch { .. } | Command::MetaStore { .. } | Command::MetaDelete { .. } => Expected::MetaStatus,
             Command::MetaCount { .. } => Expected::MetaNumber,
             Command::MetaFacts { .. } => Expected::MetaFacts,
@@ -275,6 +280,10 @@ impl Command<'_> {
                 if let Some(exptime) = exptime {
                     put_signed(out, b" T", exptime);
                 }
+            }
+            Command::MetaVivify { key, life_s } => {
+                put_key(out, b"mg ", key, b" f c t v k");
+                put_number(out, b" N", life_s);
             }
             Command::MetaFacts { key } => put_key(out, b"mg ", key, b" s f c t k"),
             Command::MetaDebug { key } => put_key(out, b"me ", key, b""),
@@ -401,6 +410,7 @@ mod tests {
         let (key, verb) = (&b"k"[..], StoreVerb::Set);
         check(Command::MetaGet { key, exptime: None }, "mg k f c t v k\r\n");
         check(Command::MetaGet { key, exptime: Some(30) }, "mg k f c t v k T30\r\n");
+        check(Command::MetaVivify { key, life_s: 10 }, "mg k f c t v k N10\r\n");
         check(Command::MetaFacts { key }, "mg k s f c t k\r\n");
         check(Command::MetaDebug { key }, "me k\r\n");
         check(Command::MetaNoop, "mn\r\n");
