@@ -146,15 +146,16 @@ impl OriginNames {
         name.phase = match answer {
             Ok(mut answer) if !answer.addresses.is_empty() => {
                 let ttl_ms = answer.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS);
+                // Sorted, so that the rotation that name servers practise does not look like a change, and of more than are taken all
+                // larders take the same ones.
+                answer.addresses.sort_unstable();
+                answer.addresses.dedup();
                 answer.addresses.truncate(ADDRESSES_PER_NAME_MAX);
                 if let Some(gate) = gate {
                     answer.addresses.retain(|address| gate.admits(address.ip));
                     name.forbidden = answer.addresses.is_empty();
                 }
                 name.addresses = answer.addresses;
-                // Sorted, so that the rotation that name servers practise does not look like a change.
-                name.addresses.sort_unstable();
-                name.addresses.dedup();
                 NamePhase::Heard { until_ms: now_ms + ttl_ms, renew_from_ms: now_ms + ttl_ms - ttl_ms / 8 }
             }
             Ok(_) => NamePhase::Failed { until_ms: now_ms + RESOLVE_RETRY_MS, why: "it has no address".into() },
@@ -300,6 +301,21 @@ mod tests {
         assert_eq!(names.fresh_until_ms(), (8_100, 7_100));
         assert_eq!((names.ask(8_099, false), names.ask(7_099, true)), (vec![], vec![]));
         assert_eq!(names.ask(7_100, true), question());
+    }
+
+    /// A hundred pods behind one name: name servers turn their answers, and all that ask have to take the same ones.
+    #[test]
+    fn of_more_addresses_than_are_taken_everybody_takes_the_same() {
+        let all: Vec<String> = (1..=100).map(|n| format!("10.0.0.{n}")).collect();
+        let places = |turned: usize| {
+            let mut names = OriginNames::new(&[tcp("a.test", 80)], None);
+            let mut turn: Vec<&str> = all.iter().map(String::as_str).collect();
+            turn.rotate_left(turned);
+            names.ask(0, false);
+            names.heard(0, answer(&turn, 8_000), 0);
+            names.places().iter().map(|place| place.at.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!((places(0).len(), places(0)), (ADDRESSES_PER_NAME_MAX, places(50)));
     }
 
     #[test]
