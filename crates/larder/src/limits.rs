@@ -80,6 +80,12 @@ pub const REASONS_TOLD_MAX: usize = 64;
 
 /// Requests of a trace that `larder lab simulate` holds, 12 bytes each.
 pub const SIMULATED_REQUESTS_MAX: u64 = 400_000_000;
+/// Nodes of a fleet that is simulated: as many as are kept track of in one.
+pub const SIMULATED_NODES_MAX: i64 = fleet::limits::NODES_MAX as i64;
+/// What an item takes in a shared cache beside its body: a head of 300 bytes, its key, and what memcached needs to find it.
+pub const SHARED_ITEM_BYTES: u64 = 400;
+/// What is longer is not put there.
+pub const SHARED_OBJECT_BYTES_MAX: u64 = 1 << 20;
 /// Objects of a trace that is made: 20 bytes each. A week of news by the hour needs some.
 pub const SIMULATED_OBJECTS_MIN: i64 = 1_000;
 pub const SIMULATED_OBJECTS_MAX: i64 = 100_000_000;

@@ -15,6 +15,7 @@ pub(crate) mod fleet_load;
 pub mod fleet_secret;
 pub(crate) mod log_position;
 pub mod machine_address;
+pub mod node_draws;
 pub(crate) mod node_opening;
 pub(crate) mod node_proof;
 pub(crate) mod own_address;

@@ -244,6 +244,7 @@ pub use coding_threads::{CodingClassStatus, CodingStatus};
 pub use counted_routes::name_of as route_name;
 pub use edges::Edge;
 pub use explain::{ExplainQuestion, ExplainedRoute, Explanation, GivenReason, HeldRule, StoredResponse, WouldBe};
+pub use fleet::node_draws::NodeDraws;
 pub use forward::password_file::check_password_file;
 pub use hit_history::HitRatios;
 pub use http_challenges::HttpChallenges;

@@ -16,6 +16,12 @@ pub(crate) fn draw(weight: u32, of: u64) -> f64 {
     f64::from(weight) / -unit.ln()
 }
 
+/// To whom of these a key belongs, each of whom is told with its seed and its weight.
+pub(crate) fn highest_draw<T>(key: u64, among: impl Iterator<Item = (T, u64, u32)>) -> Option<T> {
+    let drawn = among.map(|(who, seed, weight)| (draw(weight, mix(key ^ seed)), who));
+    drawn.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, who)| who)
+}
+
 /// A number from another, of which each bit depends on all of its (the finaliser of splitmix64).
 #[inline]
 pub(crate) fn mix(number: u64) -> u64 {

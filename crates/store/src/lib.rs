@@ -37,7 +37,7 @@ pub use blocks::Blocks;
 pub use eviction::{Eviction, EvictionKind, Seat, Tenant, by_kind};
 pub use growing::{Growing, Unfinished};
 pub use lru::Lru;
-pub use miss_ratio::{Ask, Misses, Tried, replay};
+pub use miss_ratio::{Ask, Misses, Tried, TriedCache, replay};
 pub use page_file::{Extent, ExtentWriter, PageFile};
 pub use s3_fifo::S3Fifo;
 pub use sieve::Sieve;

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
 use crate::eviction::{Eviction, EvictionKind, Seat, Tenant};
 
 /// One request of a trace.
@@ -78,34 +81,62 @@ impl Tenant for Guest {
     }
 }
 
-/// Replays the whole trace. An object whose length is another than it was counts as another; one that is longer than
+/// A cache of which only who sits where is kept. An object whose length is another than it was counts as another; one that is longer than
 /// the whole cache is not kept.
+pub struct TriedCache {
+    tried: Tried,
+    limit: usize,
+    policy: Box<dyn Eviction<Guest>>,
+    stored: HashMap<u32, Arc<Guest>, FixedState>,
+}
+
+impl TriedCache {
+    pub fn new(tried: Tried) -> TriedCache {
+        let limit = usize::try_from(tried.limit_bytes).unwrap_or(usize::MAX);
+        TriedCache { tried, limit, policy: crate::eviction::by_kind(tried.kind, limit), stored: HashMap::default() }
+    }
+
+    /// When what it has for this request came from the origin. `None`: it is missed.
+    pub fn ask(&mut self, ask: &Ask) -> Option<u32> {
+        self.policy.note_time(ask.at_s);
+        let guest = self.stored.get(&ask.object).filter(|guest| is_same(guest, ask, self.tried.ttl_s))?;
+        guest.seat.touch();
+        Some(guest.stored_s)
+    }
+
+    /// Takes in what was missed, and came from the origin at this second: an age that it has already is part of its life.
+    pub fn store(&mut self, ask: &Ask, stored_s: u32) {
+        let guest = Arc::new(guest_of(ask, stored_s, &self.tried));
+        if let Some(before) = self.stored.remove(&ask.object) {
+            guest.seat.inherit(&before.seat);
+            self.policy.remove(&before);
+        }
+        if guest.weight <= self.limit {
+            self.stored.insert(ask.object, Arc::clone(&guest));
+            self.policy.admit(guest);
+            self.make_room();
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.policy.weight() > self.limit {
+            let Some(victim) = self.policy.victim() else { return };
+            self.stored.remove(&victim.object);
+        }
+    }
+}
+
+/// Replays the whole trace.
 pub fn replay(trace: &[Ask], tried: Tried) -> Misses {
-    let limit = usize::try_from(tried.limit_bytes).unwrap_or(usize::MAX);
-    let mut policy = crate::eviction::by_kind::<Guest>(tried.kind, limit);
-    let objects = trace.iter().map(|ask| ask.object as usize + 1).max().unwrap_or(0);
-    let mut stored: Vec<Option<Arc<Guest>>> = vec![None; objects];
+    let mut cache = TriedCache::new(tried);
     let mut misses = Misses::default();
     for ask in trace {
-        policy.note_time(ask.at_s);
-        let place = &mut stored[ask.object as usize];
         misses.requests += 1;
         misses.bytes += u64::from(ask.bytes);
-        if let Some(guest) = place.as_ref().filter(|guest| is_same(guest, ask, tried.ttl_s)) {
-            guest.seat.touch();
-            continue;
-        }
-        misses.missed += 1;
-        misses.missed_bytes += u64::from(ask.bytes);
-        let guest = Arc::new(guest_of(ask, &tried));
-        if let Some(before) = place.take() {
-            guest.seat.inherit(&before.seat);
-            policy.remove(&before);
-        }
-        if guest.weight <= limit {
-            *place = Some(Arc::clone(&guest));
-            policy.admit(guest);
-            make_room(&mut *policy, &mut stored, limit);
+        if cache.ask(ask).is_none() {
+            misses.missed += 1;
+            misses.missed_bytes += u64::from(ask.bytes);
+            cache.store(ask, ask.at_s);
         }
     }
     misses
@@ -115,17 +146,10 @@ fn is_same(guest: &Guest, ask: &Ask, ttl_s: Option<u32>) -> bool {
     guest.bytes == ask.bytes && ttl_s.is_none_or(|ttl_s| ask.at_s.saturating_sub(guest.stored_s) < ttl_s)
 }
 
-fn guest_of(ask: &Ask, tried: &Tried) -> Guest {
+fn guest_of(ask: &Ask, stored_s: u32, tried: &Tried) -> Guest {
     let weight = usize::try_from(u64::from(ask.bytes) + tried.object_bytes).unwrap_or(usize::MAX);
-    let over_s = tried.ttl_s.map(|ttl_s| ask.at_s.saturating_add(ttl_s).saturating_add(tried.standby_s));
-    Guest { object: ask.object, bytes: ask.bytes, stored_s: ask.at_s, weight, over_s, seat: Seat::default() }
-}
-
-fn make_room(policy: &mut dyn Eviction<Guest>, stored: &mut [Option<Arc<Guest>>], limit: usize) {
-    while policy.weight() > limit {
-        let Some(victim) = policy.victim() else { return };
-        stored[victim.object as usize] = None;
-    }
+    let over_s = tried.ttl_s.map(|ttl_s| stored_s.saturating_add(ttl_s).saturating_add(tried.standby_s));
+    Guest { object: ask.object, bytes: ask.bytes, stored_s, weight, over_s, seat: Seat::default() }
 }
 
 #[cfg(test)]
@@ -176,6 +200,16 @@ mod tests {
         assert_eq!(tried(100, 0, Some(60)).missed, 3);
         assert_eq!(tried(19, 0, None).missed, 3, "the longer one has no room");
         assert_eq!(tried(19, 10, None).missed, 4, "nor has any with what it costs beside its body");
+    }
+
+    #[test]
+    fn what_comes_with_an_age_is_over_sooner() {
+        let ask = |at_s| Ask { object: 7, bytes: 1, at_s };
+        let tried = Tried { kind: EvictionKind::Lru, limit_bytes: 9, object_bytes: 0, ttl_s: Some(60), standby_s: 0 };
+        let mut cache = TriedCache::new(tried);
+        assert_eq!(cache.ask(&ask(50)), None);
+        cache.store(&ask(50), 10);
+        assert_eq!((cache.ask(&ask(69)), cache.ask(&ask(70))), (Some(10), None));
     }
 
     /// `b` is asked for as often as `a`, but both are over when `c` and `d` come; only `e` is not.

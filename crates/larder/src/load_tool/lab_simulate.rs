@@ -1,4 +1,4 @@
-//! `larder lab simulate`: how much memory do I need? A trace through larder's own eviction at several sizes.
+//! `larder lab simulate`: how much memory do I need, and on how many nodes? A trace through larder's own eviction at several sizes.
 
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
@@ -7,16 +7,21 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use store::EvictionKind;
+use store::{EvictionKind, Tried};
 
-use crate::limits::{SIMULATED_OBJECTS_MAX, SIMULATED_OBJECTS_MIN, SIMULATED_REQUESTS_MAX};
+use crate::limits::{SIMULATED_NODES_MAX, SIMULATED_OBJECTS_MAX, SIMULATED_OBJECTS_MIN, SIMULATED_REQUESTS_MAX};
 use crate::load_tool::simulation::curve_plot::svg;
+use crate::load_tool::simulation::fleet_replay::FleetTried;
+use crate::load_tool::simulation::fleet_table::{self, fleet_rows};
 use crate::load_tool::simulation::made_trace::{MadeKind, Recipe, make};
-use crate::load_tool::simulation::miss_curves::{Curve, Grid, curves, enough, usual_sizes, whole_bytes};
+use crate::load_tool::simulation::miss_curves::{Curve, Grid, curves, enough, standby_s, usual_sizes, whole_bytes};
 use crate::load_tool::simulation::trace_file::{ReadAs, Trace, TraceFormat, read};
 use crate::load_tool::simulation::what_if::WhatIf;
 use crate::quantities::{parse_duration, parse_size, show_size};
 use crate::say::say;
+
+/// The memory of a node where none is said: of what everything takes.
+const NODE_MEMORY_PERCENT_DEFAULT: f64 = 5.0;
 
 /// What an object takes beside its body with a head of 300 bytes, its places in the index and in the eviction counted.
 const OBJECT_BYTES_DEFAULT: u64 = 1_480;
@@ -74,6 +79,24 @@ pub struct SimulateFlags {
     #[arg(long, value_name = "N", conflicts_with = "generate")]
     pub first: Option<u64>,
 
+    /// Deal the requests to so many nodes in turn, each with the memory tried; several with commas. Then the default is 5%
+    /// of memory and s3-fifo
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["plot", "if_stored"],
+          value_parser = clap::value_parser!(u32).range(1..=SIMULATED_NODES_MAX))]
+    pub nodes: Vec<u32>,
+
+    /// A node fetches from the owner of an object, as with [fleet] peers
+    #[arg(long, requires = "nodes")]
+    pub owners: bool,
+
+    /// A cache of this size that all nodes share, asked before the origin; or a part of what all objects take
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, requires = "nodes")]
+    pub shared: Option<MemoryTried>,
+
+    /// So many requests go by before anything is counted
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "nodes")]
+    pub warm: u64,
+
     /// Write the curves here as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
@@ -119,16 +142,11 @@ pub fn simulate(flags: &SimulateFlags) -> ExitCode {
 fn run(flags: &SimulateFlags) -> Result<(), String> {
     let (name, trace) = trace(flags)?;
     let grid = grid(flags, &trace);
-    let pairs_count = grid.kinds.len() * grid.sizes_bytes.len();
-    let shows_progress = std::io::stderr().is_terminal();
-    let made = curves(&trace, &grid, |done| {
-        if shows_progress {
-            let _ = write!(std::io::stderr(), "\r{done} of {pairs_count} replays\x1b[K");
-        }
-    });
-    if shows_progress {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    if !flags.nodes.is_empty() {
+        return run_fleets(flags, &trace, &grid);
     }
+    let pairs_count = grid.kinds.len() * grid.sizes_bytes.len();
+    let made = curves(&trace, &grid, |done| show_progress(done, pairs_count));
     if let Some(path) = &flags.plot {
         let title = format!("Miss ratio of {name}, {} requests", trace.asks.len());
         std::fs::write(path, svg(&grid.sizes_bytes, &made, &title))
@@ -138,6 +156,44 @@ fn run(flags: &SimulateFlags) -> Result<(), String> {
     let told = match flags.json {
         true => as_json(&trace, &grid, &made, what_if.as_ref()),
         false => as_text(&trace, &grid, &made) + &what_if.map(|what_if| what_if.sentence()).unwrap_or_default(),
+    };
+    let _ = std::io::stdout().write_all(told.as_bytes());
+    Ok(())
+}
+
+/// On a terminal, until all are done.
+fn show_progress(done: usize, all: usize) {
+    if std::io::stderr().is_terminal() {
+        let text = if done < all { format!("{done} of {all} replays") } else { String::new() };
+        let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
+    }
+}
+
+fn run_fleets(flags: &SimulateFlags, trace: &Trace, grid: &Grid) -> Result<(), String> {
+    if flags.warm >= trace.asks.len() as u64 {
+        return Err(format!("--warm {} leaves none of the {} requests to count", flags.warm, trace.asks.len()));
+    }
+    let shared_bytes = flags.shared.as_ref().map(|size| bytes_of(size, whole_bytes(trace, grid.object_bytes)));
+    let mut all = Vec::new();
+    for kind in &grid.kinds {
+        for limit_bytes in &grid.sizes_bytes {
+            let Grid { object_bytes, ttl_s, .. } = *grid;
+            let memory =
+                Tried { kind: *kind, limit_bytes: *limit_bytes, object_bytes, ttl_s, standby_s: standby_s(ttl_s) };
+            let (owners, warm_requests) = (flags.owners, flags.warm);
+            all.extend(flags.nodes.iter().map(|nodes| FleetTried {
+                nodes: *nodes,
+                memory,
+                owners,
+                shared_bytes,
+                warm_requests,
+            }));
+        }
+    }
+    let rows = fleet_rows(trace, &all, |done| show_progress(done, all.len()));
+    let told = match flags.json {
+        true => fleet_table::as_json(trace, &rows),
+        false => format!("{}\n{}", trace_as_text(trace, grid), fleet_table::as_text(&rows)),
     };
     let _ = std::io::stdout().write_all(told.as_bytes());
     Ok(())
@@ -164,24 +220,36 @@ fn open(path: &Path) -> Result<Box<dyn Read>, String> {
 }
 
 fn grid(flags: &SimulateFlags, trace: &Trace) -> Grid {
-    let whole_bytes = whole_bytes(trace, flags.object_bytes);
-    let bytes_of = |tried: &MemoryTried| match *tried {
-        MemoryTried::Bytes(bytes) => bytes,
-        MemoryTried::Percent(percent) => (whole_bytes as f64 * percent / 100.0).ceil() as u64,
-    };
-    let mut sizes_bytes: Vec<u64> = flags.memory.iter().map(bytes_of).collect();
+    let (whole_bytes, is_fleet) = (whole_bytes(trace, flags.object_bytes), !flags.nodes.is_empty());
+    let mut sizes_bytes: Vec<u64> = flags.memory.iter().map(|tried| bytes_of(tried, whole_bytes)).collect();
     sizes_bytes.sort_unstable();
     sizes_bytes.dedup();
     if sizes_bytes.is_empty() {
-        sizes_bytes = usual_sizes(whole_bytes);
+        let of_node = || vec![bytes_of(&MemoryTried::Percent(NODE_MEMORY_PERCENT_DEFAULT), whole_bytes)];
+        sizes_bytes = if is_fleet { of_node() } else { usual_sizes(whole_bytes) };
     }
-    let kinds = if flags.policy.is_empty() { EvictionKind::ALL.to_vec() } else { flags.policy.clone() };
+    let kinds = match flags.policy.is_empty() {
+        false => flags.policy.clone(),
+        true if is_fleet => vec![EvictionKind::S3Fifo],
+        true => EvictionKind::ALL.to_vec(),
+    };
     Grid { kinds, sizes_bytes, object_bytes: flags.object_bytes, ttl_s: flags.ttl }
 }
 
-fn as_text(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
+fn bytes_of(tried: &MemoryTried, whole_bytes: u64) -> u64 {
+    match *tried {
+        MemoryTried::Bytes(bytes) => bytes,
+        MemoryTried::Percent(percent) => (whole_bytes as f64 * percent / 100.0).ceil() as u64,
+    }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// What was read or made, and what of it no cache can change.
+fn trace_as_text(trace: &Trace, grid: &Grid) -> String {
     let requests = trace.asks.len();
-    let percent = |part: f64| format!("{:.1} %", part * 100.0);
     let mut out = format!(
         "{requests} requests for {} objects; all of them take {}, {} each beside their bodies\n",
         trace.objects,
@@ -198,7 +266,11 @@ fn as_text(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
         let reasons: Vec<String> = trace.not_stored.iter().map(|(why, count)| format!("{why} {count}")).collect();
         out += &format!("left out: what larder did not store: {} (--if-stored WHY)\n", reasons.join(", "));
     }
-    out += &format!("at least {} are misses: first requests\n\n", percent(f64::from(trace.objects) / requests as f64));
+    out + &format!("at least {} are misses: first requests\n", percent(f64::from(trace.objects) / requests as f64))
+}
+
+fn as_text(trace: &Trace, grid: &Grid, curves: &[Curve]) -> String {
+    let mut out = trace_as_text(trace, grid) + "\n";
     out += "misses of all requests (of all bytes)\n";
     out += &format!("{:>12}", "memory");
     curves.iter().for_each(|curve| out += &format!("  {:>20}", curve.kind.name()));

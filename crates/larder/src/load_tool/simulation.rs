@@ -4,6 +4,8 @@
 pub mod curve_plot;
 #[cfg(test)]
 mod eviction_tests;
+pub mod fleet_replay;
+pub mod fleet_table;
 pub mod made_trace;
 pub mod miss_curves;
 pub mod trace_file;

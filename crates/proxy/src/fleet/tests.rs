@@ -6,6 +6,7 @@ use message::{Authority, FieldsView, Method, Request, Scheme, TargetForm, Versio
 
 use super::fleet_secret::FleetSecret;
 use super::machine_address::OwnAddress;
+use super::node_draws::NodeDraws;
 use super::*;
 use crate::limits::FLEET_LOAD_ALWAYS;
 use crate::origin::tests::{origin, settings};
@@ -68,6 +69,18 @@ fn all_nodes_agree_upon_one_owner_which_asks_the_origin() {
         owned[owners[..3].iter().position(Option::is_none).unwrap()] += 1;
     }
     assert!(owned.iter().all(|count| (6_300..7_050).contains(count)), "{owned:?}");
+}
+
+#[test]
+fn who_computes_a_fleet_draws_as_its_nodes_do() {
+    let fleet = fleet(&[(1, 1), (2, 3), (3, 1)], 9, b"one secret for all");
+    let labels = ["192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80"];
+    let draws = NodeDraws::new(labels.into_iter().zip([1, 3, 1]));
+    for n in 0..KEYS {
+        let key = NodeDraws::key_of(&n.to_le_bytes());
+        assert_eq!(draws.owner(key).map(|at| labels[at]), owner_label(&fleet, key).as_deref());
+    }
+    assert_eq!(NodeDraws::new([("192.0.2.1:80", 0)]).owner(1), None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::address::{Address, Standing};
 use super::turn_schedule::TurnSchedule;
-use crate::rendezvous::{draw, mix};
+use crate::rendezvous::{self, mix};
 use crate::settings::{BalanceKind, StickyCookie, UrlShare};
 
 /// The addresses of an origin at one time. Never changed, only replaced.
@@ -206,8 +206,7 @@ impl Book {
 
     /// The one to which a key belongs.
     fn highest_draw(&self, key: u64, among: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
-        let drawn = |(at, weight): (usize, u32)| (draw(weight, mix(key ^ self.addresses[at].seed)), at);
-        among.map(drawn).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
+        rendezvous::highest_draw(key, among.map(|(at, weight)| (at, self.addresses[at].seed, weight)))
     }
 
     /// To whom a key would belong if all of them served.

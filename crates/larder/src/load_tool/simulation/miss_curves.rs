@@ -68,7 +68,7 @@ pub fn curves(trace: &Trace, grid: &Grid, on_done: impl Fn(usize) + Sync) -> Vec
 }
 
 /// As the server has it, of responses that can be validated.
-fn standby_s(ttl_s: Option<u32>) -> u32 {
+pub fn standby_s(ttl_s: Option<u32>) -> u32 {
     ttl_s.map_or(0, |ttl_s| (cache::standby_ms(u64::from(ttl_s) * 1_000) / 1_000) as u32)
 }
 
