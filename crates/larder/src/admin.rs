@@ -33,6 +33,7 @@ mod metrics_text;
 mod note_request;
 pub mod observation;
 mod origin_requests;
+mod probe_request;
 mod purge_body;
 mod purge_hints;
 mod refresh_verdict;
@@ -285,6 +286,10 @@ where
         }
         Answer::Fleet { head_only } => {
             fleet_request::act(admin.fleet.get().map(|door| &door.fleet)).into_answer(head_only)
+        }
+        Answer::Probe { probe, head_only } => {
+            let (status, word) = probe_request::answer(probe, admin.proxy.is_draining());
+            Answer::Word { status, word, head_only }
         }
         Answer::Reload => reload_request::act(&admin.reloads).await.into_answer(false),
         Answer::Explain { request, head_only } => {

@@ -259,6 +259,11 @@ impl Proxy {
         self.post_to_all(|| Message::Drain);
     }
 
+    /// Is nobody new let in?
+    pub fn is_draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Relaxed)
+    }
+
     /// Ends everything at once.
     pub fn drain_now(&self) {
         self.drain();

@@ -14,6 +14,7 @@ use super::history::HistoryRequest;
 use super::invalidation_requests::InvalidationRequest;
 use super::observation::Observation;
 use super::origin_requests::OriginRequest;
+use super::probe_request::{self, Probe};
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
 use super::{
     Rights, config_request, fleet_request, is_loopback, metrics_text, note_request, reload_request, status_json,
@@ -66,6 +67,17 @@ pub enum Answer {
     },
     /// How the fleet stands.
     Fleet {
+        head_only: bool,
+    },
+    /// Whether it lives, and takes requests.
+    Probe {
+        probe: Probe,
+        head_only: bool,
+    },
+    /// Plain text.
+    Word {
+        status: u16,
+        word: &'static str,
         head_only: bool,
     },
     /// The config is to be read again.
@@ -146,6 +158,11 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Elsewhere) => {}
     }
     let head_only = request.method == Method::Head;
+    match probe_request::is_asked_by(request) {
+        Ok(probe) => return Answer::Probe { probe, head_only },
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     match OriginRequest::of(request) {
         Ok(wanted) if wanted.changes() && !may_change(&request.fields, door, rights) => return needs_rights(),
         Ok(request) => return Answer::Origin { request, head_only },
@@ -207,7 +224,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /fleet, /purge, /refresh, /reload, /notes, /warm and /tags",
+                "there are /, /status, /metrics, /healthz, /readyz, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /fleet, /purge, /refresh, /reload, /notes, /warm and /tags",
             );
         }
     };
@@ -328,6 +345,7 @@ impl Answer {
                 (200, TEXT, format!("advanced by {ms} ms\n"), false)
             }
             Answer::Refusal { status, why } => (status, TEXT, format!("{why}\n"), false),
+            Answer::Word { status, word, head_only } => (status, TEXT, word.to_owned(), head_only),
             Answer::Json { status, body, head_only } => (status, "application/json", body, head_only),
             Answer::Invalidation { .. }
             | Answer::Vcl { .. }
@@ -336,6 +354,7 @@ impl Answer {
             | Answer::History { .. }
             | Answer::Config { .. }
             | Answer::Fleet { .. }
+            | Answer::Probe { .. }
             | Answer::Reload
             | Answer::Note(_)
             | Answer::Events(_) => {
@@ -409,8 +428,26 @@ mod tests {
         check("HEAD /metrics?x", "[::1]:1", tcp(LOOPBACK), Ok(Page::Metrics));
         check("GET /debug", "localhost", tcp(LOOPBACK), Ok(Page::Debug));
         check("POST /status", "localhost", tcp(LOOPBACK), Err(405));
+        check("POST /healthz", "localhost", tcp(LOOPBACK), Err(405));
         check("GET /nothing", "localhost", tcp(LOOPBACK), Err(404));
         check("GET /debug/advance?ms=1", "localhost", tcp(LOOPBACK), Err(405));
+    }
+
+    /// A kubelet asks by the address of the pod, and has no token.
+    #[test]
+    fn probes_need_no_token_and_are_a_word() {
+        for (request, door) in
+            [("GET /readyz", tcp("0.0.0.0:9180")), ("GET /readyz", tcp(LOOPBACK)), ("HEAD /readyz", Door::Unix)]
+        {
+            let head = format!("{request} HTTP/1.1\r\nHost: 127.0.0.1:9180\r\n\r\n");
+            let head_only = request.starts_with("HEAD");
+            let expect = Answer::Probe { probe: Probe::Readiness, head_only };
+            assert_eq!(ask(&head, door, &Rights::default()), expect, "{request}");
+        }
+        let word = Answer::Word { status: 503, word: "draining\n", head_only: false };
+        let bytes = word.bytes(|| panic!("no figures are gathered"), |_| ());
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.starts_with("HTTP/1.1 503 ") && text.ends_with("\r\n\r\ndraining\n"), "{text}");
     }
 
     #[test]
