@@ -58,6 +58,8 @@ mod counted_responses;
 mod dashboard_history;
 #[path = "program/dashboard_in_browser.rs"]
 mod dashboard_in_browser;
+#[path = "program/deployment_files.rs"]
+mod deployment_files;
 #[path = "program/dictionaries_by_curl.rs"]
 mod dictionaries_by_curl;
 #[path = "program/documented_examples.rs"]
