@@ -36,6 +36,7 @@ mod origin_tls;
 mod origins_by_name;
 mod paths_beside;
 pub mod presets;
+mod process_section;
 mod quoting;
 mod reference_page;
 mod route_access;
@@ -72,9 +73,11 @@ use toml::de::{DeTable, DeValue};
 
 use complaint::Complaint;
 pub use complaint::FaultyFile;
+pub use definition::{KeyDefinition, SectionDefinition};
 pub use flag_words::FlagWords;
+pub use keys::SECTIONS;
 pub use nearest::nearest;
-pub use reference_page::text as reference;
+pub use reference_page::{kind as shown_kind, text as reference};
 pub use route_fields::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 pub use route_match::shown as shown_route;
 pub use routes::route_host;
@@ -213,6 +216,7 @@ fn read_top(mut top: Section<'_>) -> Plan {
     plan.workers = top.read("workers", workers);
     plan.core_dumps = top.read("core_dumps", section::switch).unwrap_or(false);
 
+    plan.process_user = top.section("process").and_then(process_section::read);
     let acme = top.section("acme").and_then(acme_section::read);
     let listeners = sections::listeners(top.sections("listen"), acme.as_ref());
     plan.tls_files = listeners.tls_files;

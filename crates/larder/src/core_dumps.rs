@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
 use crate::say::say;
 
@@ -18,7 +18,9 @@ pub fn allow(allowed: bool) {
     // The hard limit stays: another word of the operator's may take this back.
     let none = Some(maximum.map_or(NONE, |maximum| maximum.min(NONE)));
     let limit = Rlimit { current: if allowed { current } else { none }, maximum };
-    if let Err(error) = setrlimit(Resource::Core, limit) {
+    // A process that became another user writes none, whatever its limits.
+    let dumpable = if allowed { set_dumpable_behavior(DumpableBehavior::Dumpable) } else { Ok(()) };
+    if let Err(error) = dumpable.and_then(|()| setrlimit(Resource::Core, limit)) {
         say!(
             "warning: the system does not let larder say whether a crash leaves its memory on a disk (core_dumps): {error}"
         );

@@ -28,6 +28,9 @@ pub fn of(flags: &ServeFlags) -> FlagWords {
     if let Some(workers) = flags.workers {
         said.value("", "workers", literal::number(workers), "--workers");
     }
+    if let Some(user) = &flags.user {
+        said.value("process", "user", literal::text(&user.to_string()), "--user");
+    }
     match &flags.admin {
         Some(AdminAddress::Off) => said.value("admin", "address", literal::text("off"), "--admin"),
         Some(AdminAddress::At(address)) => said.value("admin", "address", listen(address), "--admin"),

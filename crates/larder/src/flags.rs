@@ -25,9 +25,11 @@ use crate::limits;
 use crate::live_command::{HIST_EXAMPLES, HistFlags, STAT_EXAMPLES, StatFlags, TOP_COMMAND_EXAMPLES, TopFlags};
 use crate::load_tool::{BenchFlags, LabCommand};
 use crate::log_command::{LOG_EXAMPLES, LogFlags};
+use crate::man_pages::{MAN_EXAMPLES, ManFlags};
 use crate::note_command::NoteFlags;
 use crate::own_files;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
+use crate::process_user::UserWord;
 use crate::purge_command::{
     PURGE_EXAMPLES, PurgeFlags, REFRESH_EXAMPLES, RefreshFlags, TAGS_EXAMPLES, TagsFlags, WARM_EXAMPLES, WarmFlags,
 };
@@ -125,6 +127,9 @@ pub enum Command {
     /// Print what has bash, zsh or fish complete commands, flags, files and queries
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsFlags),
+    /// Print a page of the manual, or write all of them
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(ManFlags),
 }
 
 /// Flags win over the config file.
@@ -168,6 +173,10 @@ pub struct ServeFlags {
     /// Worker threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = parse_workers)]
     pub workers: Option<usize>,
+
+    /// Become this user once all addresses are bound: NAME or NAME:GROUP, each also as a number; for root alone
+    #[arg(long, value_name = "USER", value_parser = UserWord::parse, value_hint = ValueHint::Username)]
+    pub user: Option<UserWord>,
 
     /// Where to serve /metrics, /status and the dashboard: IP:PORT, unix:PATH or off [default: 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS|off", value_parser = parse_admin)]
@@ -369,6 +378,7 @@ impl ServeFlags {
             plan.settings.listeners.insert(0, listener_by_default());
         }
         plan.workers = self.workers.or(plan.workers);
+        plan.process_user = self.user.clone().or(plan.process_user);
         if let Some(address) = &self.admin {
             plan.admin.address = address.clone();
             plan.admin.asked_for = true;

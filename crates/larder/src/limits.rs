@@ -47,6 +47,12 @@ pub const SHARED_QUEUE_MIN: usize = 1 << 20;
 
 /// larder.toml is read whole.
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
+/// A service manager that takes nothing for so long is not told.
+pub const MANAGER_TIMEOUT: Duration = Duration::from_secs(1);
+/// The line that it shows of us.
+pub const STATUS_BYTES_MAX: usize = 400;
+/// How long it waits for our end beyond `limits.drain_grace`: disks are written, connections have last words.
+pub const ENDING_MARGIN: Duration = Duration::from_secs(15);
 /// Names of origins that are asked for before anybody wants them, each in a thread.
 pub const NAMES_ASKED_MAX: usize = 64;
 /// A list of addresses to send load from.

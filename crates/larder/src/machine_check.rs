@@ -67,6 +67,7 @@ pub fn findings(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
     if let AdminAddress::At(at) = &plan.admin.address {
         found.extend(address(file, at, ("[admin] address, --admin", plan.admin.asked_for)));
     }
+    found.extend(process_user(plan));
     found.extend(memory(plan));
     found.extend(certificates(plan));
     found.extend(uncovered_hosts(plan));
@@ -142,6 +143,12 @@ fn copies_beside(own: &Path) -> String {
         count if count <= NAMED => format!(", nor its copies: {}", named.join(", ")),
         count => format!(", nor its copies: {}, and {} more", named.join(", "), count - NAMED),
     }
+}
+
+/// Nobody can become a user who is not there.
+fn process_user(plan: &Plan) -> Option<MachineFinding> {
+    let why = plan.process_user.as_ref()?.resolve().err()?;
+    Some(MachineFinding::fatal(format!("{why} ([process] user, --user)")))
 }
 
 /// More than there is, or so little that hardly anything is kept.

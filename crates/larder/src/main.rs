@@ -41,8 +41,10 @@ mod lock_holder;
 mod log_command;
 mod log_writer;
 mod machine_check;
+mod man_pages;
 mod name_check;
 mod note_command;
+mod notify_socket;
 mod open_files;
 mod origin_check;
 mod own_files;
@@ -51,6 +53,7 @@ mod plan;
 mod plan_changes;
 mod port_holder;
 mod process_memory;
+mod process_user;
 mod purge_command;
 mod quantities;
 mod reload_board;
@@ -126,5 +129,6 @@ fn main() -> ExitCode {
         flags::Command::Tags(flags) => purge_command::tags(&flags),
         flags::Command::Ban(flags) => vcl_command::ban(&flags),
         flags::Command::Completions(flags) => completions::completions(&flags, flags::Flags::command()),
+        flags::Command::Man(flags) => man_pages::man(&flags, flags::Flags::command()),
     }
 }

@@ -21,6 +21,7 @@ use crate::addresses::{AdminAddress, show_listen};
 use crate::authority_files;
 use crate::fleet_plan::LogPlan;
 use crate::limits;
+use crate::process_user::UserWord;
 use crate::quantities::show_size;
 use crate::tls_files::TlsFiles;
 use crate::trace_collector::TraceCollector;
@@ -31,6 +32,8 @@ pub struct Plan {
     pub settings: Settings,
     /// `None`: one for each core.
     pub workers: Option<usize>,
+    /// Whom root becomes.
+    pub process_user: Option<UserWord>,
     /// A crash may leave the memory on a disk, as the system's limits have it.
     pub core_dumps: bool,
     pub admin: AdminPlan,
@@ -148,6 +151,7 @@ impl Default for Plan {
                 traces: None,
             },
             workers: None,
+            process_user: None,
             core_dumps: false,
             admin: AdminPlan {
                 address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),

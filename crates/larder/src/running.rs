@@ -32,8 +32,10 @@ use crate::log_writer::LogWriter;
 use crate::machine_check;
 use crate::name_check;
 use crate::open_files::raise_limit;
+use crate::own_files;
 use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
+use crate::process_user;
 use crate::quantities::show_size;
 use crate::say::say;
 use crate::shared_plan;
@@ -110,7 +112,6 @@ impl Running {
         refuse_absent_roots(&plan)?;
         let started = Moment::now();
         let files_max = raise_limit();
-        core_dumps::allow(plan.core_dumps);
         fit_connections::fit(&mut plan, files_max).iter().for_each(|why| say!("warning: {why}"));
         warn_of_memory(&plan);
         plan_warnings(&plan).iter().for_each(|warning| say!("warning: {warning}"));
@@ -119,6 +120,10 @@ impl Running {
         let vcl = load_file(&plan, FIRST_PROGRAM)?;
         let from_file = vcl.iter().map(|vcl| vcl.name.clone()).collect();
         let admin_socket = bind_admin(&plan)?;
+        let listeners = Proxy::bind(&plan.settings, plan.workers_count()).map_err(|e| e.to_string())?;
+        let sockets = listeners.addresses().chain(admin_socket.iter().map(AdminSocket::address));
+        become_user(&plan, sockets)?;
+        core_dumps::allow(plan.core_dumps);
         let log = match plan.log.is_some() || may_log_later {
             false => None,
             true => Some(start_log(plan.log.as_ref())?),
@@ -135,7 +140,7 @@ impl Running {
             fleet_lease: plan.fleet_log.as_ref().map(|log| log.lease),
             memory: Some(Arc::new(Process)),
         };
-        let proxy = Proxy::start(start).map_err(|e| e.to_string())?;
+        let proxy = Proxy::start_on(start, listeners).map_err(|e| e.to_string())?;
         let fleet = join_fleet(&plan, &proxy)?;
         let admin = Arc::new(Admin {
             proxy: proxy.clone(),
@@ -232,7 +237,8 @@ impl Running {
         let former_hosts = std::mem::replace(&mut *self.machine.hosts.lock(), plan.settings.resolver.hosts.clone());
         let reloaded = load_file(&plan, &self.free_name()).and_then(|vcl| {
             let name = vcl.as_ref().map(|vcl| vcl.name.clone());
-            let warnings = self.proxy.reload(plan.settings.clone(), vcl).map_err(|e: StartError| e.to_string())?;
+            let refused = |error: StartError| self.refused_to_user(&error);
+            let warnings = self.proxy.reload(plan.settings.clone(), vcl).map_err(refused)?;
             Ok((name, warnings))
         });
         if reloaded.is_err() {
@@ -249,6 +255,9 @@ impl Running {
         told.extend(warnings);
         if plan.workers_count() != self.plan.workers_count() {
             told.push(format!("`workers` changes with a restart; there are still {}", self.plan.workers_count()));
+        }
+        if plan.process_user != self.plan.process_user {
+            told.push("[process] user changes with a restart; larder stays who it is".to_owned());
         }
         let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_leases_from);
         if of_disks(&plan) != of_disks(&self.plan) {
@@ -273,6 +282,7 @@ impl Running {
         self.reopen_log(&plan);
         // What only a restart changes is what the next reload compares with.
         plan.workers = Some(self.plan.workers_count());
+        plan.process_user.clone_from(&self.plan.process_user);
         plan.admin.address = self.plan.admin.address.clone();
         plan.admin.history = self.plan.admin.history.clone();
         plan.disks.clone_from(&self.plan.disks);
@@ -287,6 +297,16 @@ impl Running {
         self.order_certificates();
         self.export_traces();
         Ok(told)
+    }
+
+    /// A new address may need a right that was given up.
+    fn refused_to_user(&self, error: &StartError) -> String {
+        match (&self.plan.process_user, error) {
+            (Some(user), StartError::Listen(why)) => format!(
+                "{why}; larder has been {user} since its start ([process] user), and only a restart binds as root"
+            ),
+            _ => error.to_string(),
+        }
     }
 
     pub fn watches_certificates(&self) -> bool {
@@ -403,6 +423,26 @@ fn load_file(plan: &Plan, name: &str) -> Result<Option<VclProgram>, String> {
     let hint = if warnings.is_empty() { "" } else { " (larder check shows them)" };
     say!("VCL {name}: {}: {summary}{hint}", file.display());
     Ok(Some(program))
+}
+
+/// Root binds, and is root no longer. What is opened behind this is opened as that user. `sockets`: what was bound.
+fn become_user<'a>(plan: &Plan, sockets: impl Iterator<Item = &'a ListenAddress>) -> Result<(), String> {
+    let Some(word) = &plan.process_user else { return Ok(()) };
+    let user = word.resolve().map_err(|why| format!("{why} ([process] user, --user)"))?;
+    for address in sockets {
+        if let ListenAddress::Unix(path) = address {
+            user.give(path)?;
+        }
+    }
+    user.become_it()?;
+    // Root may read any of them.
+    refuse_absent_roots(plan)?;
+    let own = own_files::of(plan, None);
+    for file in process_user::cannot_read(&own) {
+        let (file, user) = (file.display(), user.shown());
+        say!("warning: {user} ([process] user) may not read {file}: a reload needs it");
+    }
+    Ok(())
 }
 
 fn plan_warnings(plan: &Plan) -> Vec<String> {

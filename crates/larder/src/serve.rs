@@ -4,15 +4,17 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
-use proxy::{route_name, wall_now_ms};
+use proxy::{Moment, manager_now_us, route_name, wall_now_ms};
 
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::config_command;
 use crate::flags::ServeFlags;
 use crate::held_config::ReadConfig;
-use crate::limits::CERTIFICATE_LOOK_EVERY;
+use crate::limits::{CERTIFICATE_LOOK_EVERY, ENDING_MARGIN};
+use crate::notify_socket::{NotifySocket, ServiceNotice};
 use crate::plan::Plan;
 use crate::plan_changes;
+use crate::process_user;
 use crate::quantities::show_size;
 use crate::reload_board::ReloadOutcome;
 use crate::running::{Running, warn_of_names};
@@ -24,6 +26,7 @@ const FAILED: ExitCode = ExitCode::FAILURE;
 const WRONG_FLAGS: u8 = 2;
 
 pub fn serve(flags: ServeFlags) -> ExitCode {
+    let mut notify = NotifySocket::of_environment();
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => return fail(&format!("cannot listen for signals: {error}")),
@@ -45,13 +48,17 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         Ok(running) => running,
         Err(sentence) => return fail(&sentence),
     };
+    if running.plan.process_user.is_none() && process_user::is_root() {
+        process_user::warn_of_root();
+    }
     hold(&running, &flags, read);
     if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
         return fail(&sentence);
     }
     introduce(&running);
     warn_of_names(&running.plan);
-    obey(&mut signals, &mut running, &flags)
+    notify.tell(&ServiceNotice::Ready { status: describe(&running.plan) });
+    obey(&mut signals, &mut running, &flags, &mut notify)
 }
 
 const NO_ORIGIN: &str = "error: there is nothing to serve: give --origin http://HOST:PORT, --root DIR, \
@@ -63,15 +70,19 @@ fn fail(sentence: &str) -> ExitCode {
 }
 
 /// What signals ask for, until the workers have ended.
-fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> ExitCode {
+fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags, notify: &mut NotifySocket) -> ExitCode {
     let mut ended = running.ended();
     let mut orders = running.admin.reloads.hear();
     let mut ends_asked = 0;
     loop {
-        let patience = running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
+        if ends_asked == 0 {
+            notify.beat(Moment::now(), || running.proxy.take_pulse());
+        }
+        let looks = running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
+        let patience = looks.into_iter().chain(notify.patience()).min();
         let told = match signals.wait_beside(&mut ended, patience, orders.recv()) {
             Heard::Order(order) => {
-                let outcome = if ends_asked > 0 { not_reloading() } else { reload(running, flags) };
+                let outcome = if ends_asked > 0 { not_reloading() } else { reload(running, flags, notify) };
                 // Who has ordered it may be gone.
                 order.into_iter().for_each(|order| drop(order.send(outcome.clone())));
                 continue;
@@ -85,6 +96,7 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
                 say!(
                     "finishing the requests under way, for up to {grace} s (limits.drain_grace); another signal ends at once"
                 );
+                tell_of_end(notify, running);
                 running.proxy.drain();
             }
             Told::End => {
@@ -93,7 +105,7 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
                 running.proxy.drain_now();
             }
             Told::Reload if ends_asked > 0 => drop(not_reloading()),
-            Told::Reload => drop(reload(running, flags)),
+            Told::Reload => drop(reload(running, flags, notify)),
             Told::Nothing => running.look_at_certificates(),
             Told::Ended => {
                 running.finish();
@@ -107,6 +119,12 @@ fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags) -> Exi
     }
 }
 
+fn tell_of_end(notify: &NotifySocket, running: &Running) {
+    let grace = running.plan.settings.limits.drain_grace;
+    let status = format!("finishing the requests under way, for up to {} s (limits.drain_grace)", grace.as_secs());
+    notify.tell(&ServiceNotice::Stopping { grace: grace + ENDING_MARGIN, status });
+}
+
 const REFUSED: &str = "the new config is refused, the old one stays";
 
 fn not_reloading() -> ReloadOutcome {
@@ -114,8 +132,22 @@ fn not_reloading() -> ReloadOutcome {
     ReloadOutcome::refused("larder is ending".to_owned())
 }
 
+/// A reload, between two words to the service manager. What is refused stands in its status until the next one is taken.
+fn reload(running: &mut Running, flags: &ServeFlags, notify: &NotifySocket) -> ReloadOutcome {
+    notify.tell(&ServiceNotice::Reloading { mono_us: manager_now_us() });
+    let outcome = read_again(running, flags);
+    let status = match &outcome {
+        ReloadOutcome::Taken { .. } => describe(&running.plan),
+        ReloadOutcome::Refused { place, .. } => {
+            format!("the last reload was refused: {place}; {}", describe(&running.plan))
+        }
+    };
+    notify.tell(&ServiceNotice::Ready { status });
+    outcome
+}
+
 /// HUP, or an order over the admin address: the config anew, and the log's file anew. What comes of it is said here, and told to who asks later.
-fn reload(running: &mut Running, flags: &ServeFlags) -> ReloadOutcome {
+fn read_again(running: &mut Running, flags: &ServeFlags) -> ReloadOutcome {
     if flags.config.is_none() && flags.vcl.is_none() && flags.tls.addresses.is_empty() {
         running.reopen_log(&running.plan);
         let log = if running.plan.log.is_some() { "; the access log is opened anew" } else { "" };

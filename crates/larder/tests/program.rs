@@ -88,6 +88,8 @@ mod fleet_nodes;
 mod forward_proxy;
 #[path = "program/frame_notation.rs"]
 mod frame_notation;
+#[path = "program/given_up_root.rs"]
+mod given_up_root;
 #[path = "program/http2_answers.rs"]
 mod http2_answers;
 #[path = "program/http2_clients.rs"]
@@ -156,6 +158,8 @@ mod log_faults;
 mod lying_name_server;
 #[path = "program/machine_checks.rs"]
 mod machine_checks;
+#[path = "program/manual_read.rs"]
+mod manual_read;
 #[path = "program/memc_module.rs"]
 mod memc_module;
 #[path = "program/memcached_faults.rs"]
@@ -212,6 +216,8 @@ mod request_trailers;
 mod running_config_told;
 #[path = "program/secure_site.rs"]
 mod secure_site;
+#[path = "program/service_notices.rs"]
+mod service_notices;
 #[path = "program/shared_tier.rs"]
 mod shared_tier;
 #[path = "program/site_folder.rs"]

@@ -43,6 +43,12 @@ pub fn deadline_now_ms() -> u64 {
     t.tv_sec as u64 * 1_000 + t.tv_nsec as u64 / 1_000_000
 }
 
+/// Microseconds as the service manager counts them (CLOCK_MONOTONIC), for its `MONOTONIC_USEC`.
+pub fn manager_now_us() -> u64 {
+    let t = clock_gettime(ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000 + t.tv_nsec as u64 / 1_000
+}
+
 /// What the thread that asks has had of a processor since it began.
 pub(crate) fn thread_cpu_nanos() -> u64 {
     let t = clock_gettime(ClockId::ThreadCPUTime);

@@ -38,6 +38,7 @@ use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
 use crate::origin::{CoreHandle, SharedConnections};
 use crate::prober::Probes;
+use crate::pulse::Pulse;
 use crate::purge_tally::PurgeTally;
 use crate::records::RecordSink;
 use crate::records::record_outlet::RecordOutlet;
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) edges: Vec<Arc<EdgeCounts>>,
     /// Open client connections of each core, those on their way to it included.
     pub(crate) loads: Vec<AtomicUsize>,
+    pub(crate) pulse: Pulse,
     pub(crate) log: Option<Arc<dyn LogSink>>,
     pub(crate) event_readers: Arc<EventReaders>,
     pub(crate) export_queue: Arc<ExportQueue>,

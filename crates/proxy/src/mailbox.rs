@@ -22,6 +22,8 @@ pub(crate) enum Message {
     Open(Box<Listener>),
     /// The settings changed: read them again and close listeners that are no longer wanted.
     Reloaded,
+    /// Say that you go round, by the number of the question.
+    Pulse(u64),
     Drain,
     DrainNow,
 }

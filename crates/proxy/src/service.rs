@@ -15,6 +15,7 @@ use vcl::World;
 use wire::Refusal;
 
 use crate::accepted::Listener;
+use crate::bound_listeners::BoundListeners;
 use crate::clock::{Clock, Moment, deadline_now_ms, mono_now_ms};
 use crate::coder_account::CoderAccount;
 use crate::coding_threads::{CodingStatus, CodingThreads};
@@ -43,6 +44,7 @@ use crate::memory_gate::{MemoryGate, MemoryStatus};
 use crate::memory_warden::{self, ProcessMemory};
 use crate::origin::{AddressChange, OriginStatus, UnknownOrigin};
 use crate::prober::Probes;
+use crate::pulse::Pulse;
 use crate::purge_tally::PurgeTally;
 use crate::records::RecordSink;
 use crate::records::expiry_records::ExpiryRecords;
@@ -121,13 +123,23 @@ pub struct Start {
 impl Proxy {
     /// Binds every listener, then starts `workers` threads.
     pub fn start(start: Start) -> Result<Proxy, StartError> {
-        check(&start.settings)?;
+        let listeners = Proxy::bind(&start.settings, start.workers)?;
+        Proxy::start_on(start, listeners)
+    }
+
+    /// Binds every listener for so many workers. What they are asked waits until a proxy starts on them.
+    pub fn bind(settings: &Settings, workers: usize) -> Result<BoundListeners, StartError> {
+        check(settings)?;
+        BoundListeners::bind(&settings.listeners, workers.max(1)).map_err(StartError::Listen)
+    }
+
+    /// Starts `workers` threads on what was bound for as many, by the same settings.
+    pub fn start_on(start: Start, listeners: BoundListeners) -> Result<Proxy, StartError> {
         let workers = start.workers.max(1);
         let mut sockets = Vec::new();
         let mut bound = Vec::new();
-        for listener in &start.settings.listeners {
-            let (address, listeners) = listener::bind(listener, workers).map_err(StartError::Listen)?;
-            bound.push((listener.clone(), address));
+        for (settings, address, listeners) in listeners.0 {
+            bound.push((settings, address));
             sockets.push(listeners);
         }
         let instance: Arc<str> = instance_id().into();
@@ -251,6 +263,13 @@ impl Proxy {
     /// What certificate authorities are answered over HTTP.
     pub fn http_challenges(&self) -> Arc<HttpChallenges> {
         Arc::clone(&self.shared.http_challenges)
+    }
+
+    /// Asks every worker whether it goes round, unless one has not answered the last time: that one is the error.
+    pub fn take_pulse(&self) -> Result<(), usize> {
+        let question = self.shared.pulse.next_question()?;
+        self.post_to_all(|| Message::Pulse(question));
+        Ok(())
     }
 
     /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.
@@ -444,6 +463,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         counters: (0..workers).map(|_| Arc::default()).collect(),
         edges: (0..workers).map(|_| Arc::new(EdgeCounts::default())).collect(),
         loads: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
+        pulse: Pulse::new(workers),
         log,
         event_readers,
         export_queue: Arc::new(ExportQueue::new(workers)),

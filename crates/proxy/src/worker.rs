@@ -73,6 +73,7 @@ async fn obey(core: &Rc<Core>) {
                     *core.site.borrow_mut() = core.shared.site.load_full();
                     core.listeners.send_replace(());
                 }
+                Message::Pulse(question) => core.shared.pulse.answer(core.index, question),
                 Message::Drain => drain(core),
                 Message::DrainNow => end_now(core),
             }

@@ -10,6 +10,7 @@ mod memcached_keys;
 mod origin_keys;
 mod parameter_keys;
 mod policy_keys;
+mod process_keys;
 mod route_keys;
 mod route_word_keys;
 mod shared_keys;
@@ -35,6 +36,12 @@ const fn group(intro: &'static str, keys: &'static [KeyDefinition]) -> KeyGroup 
 
 pub const SECTIONS: &[SectionDefinition] = &[
     section("", false, "listen_keys.rs", &[group("", listen_keys::TOP)]),
+    section(
+        "process",
+        false,
+        "process_keys.rs",
+        &[group("--- The process. docs/running.md", process_keys::PROCESS)],
+    ),
     section(
         "listen",
         true,

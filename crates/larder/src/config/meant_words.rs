@@ -168,8 +168,8 @@ const MEANT: &[MeantWords] = &[
         TOP,
         &["user", "group", "username"],
         None,
-        "larder runs as whoever starts it: User= of a unit of systemd (dist/larder.service) says that, and ports below 1024 need \
-         CAP_NET_BIND_SERVICE alone",
+        "write user = \"NAME:GROUP\" in [process]: root becomes that user once its addresses are bound. Under systemd User= of the unit says it, and \
+         ports below 1024 need CAP_NET_BIND_SERVICE alone (dist/larder.service)",
     ),
     row(
         TOP,

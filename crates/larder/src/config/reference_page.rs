@@ -97,7 +97,8 @@ fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-fn kind(kind: &ValueKind) -> String {
+/// A type, in words.
+pub fn kind(kind: &ValueKind) -> String {
     match kind {
         ValueKind::Switch => "true or false".to_owned(),
         ValueKind::Count(min, max) => format!("whole number{}", bounds(*min, *max, |n| n.to_string())),

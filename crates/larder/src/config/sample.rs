@@ -17,7 +17,7 @@ const HEAD: &str = "\
 #   larder serve --config larder.toml           starts with it; flags win over the file
 #   larder reload --config larder.toml          has it read again, as kill -HUP does; the cache and all connections stay
 #
-# A reload takes over everything but workers, [[disk]], [store], memory.eviction, limits.object_bytes_max,
+# A reload takes over everything but workers, [process], [[disk]], [store], memory.eviction, limits.object_bytes_max,
 # limits.variants_max, limits.coding_threads and the address of [admin]; of these it says that they change with a restart.
 #
 # How to read it: \"# \" begins an explanation. A line that begins with \"#\" and a key is a setting, switched off; take

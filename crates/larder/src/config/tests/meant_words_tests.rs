@@ -31,7 +31,7 @@ fn words_for_something_else_lead_to_it() {
         (route("pass = true"), "write cache = false in [[route]]"),
         (listen("redirect = \"https\""), "write mode = \"redirect\""),
         (origin("weight = 3"), "urls = [\"http://10.0.0.1:80 weight=3\""),
-        (top("user = \"www-data\""), "User= of a unit of systemd"),
+        (top("user = \"www-data\""), "[process]"),
         (format!("{SITE}[limits]\ntimeout = \"5s\"\n"), "write idle_timeout"),
         (route("timeout = \"5s\""), "write timeouts = { connect"),
         (route("allow_from = \"10.0.0.0/8\""), "write allow = [\"NETWORK\"]"),
