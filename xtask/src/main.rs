@@ -53,6 +53,7 @@ mod object_cost;
 mod original_scenario;
 mod original_walk;
 mod originals;
+mod package;
 mod page_names;
 mod page_tables;
 mod plain_exchange;
@@ -156,6 +157,7 @@ usage: cargo xtask TASK
                            what one small object makes resident, here or in another larder, and in Debian's varnishd
   purge-cost [--objects N] [--larder BINARY]
                            how long a purge of a tag takes that a hundredth of 1,000,000 responses, or as told, carries
+  package                  target/package/larder.deb, by cargo-deb: is all in it that has to be?
   machines                 writes docs/machines.md anew from the program's own edge tables
   fuzz TARGET [SECONDS]    one fuzz target, 60 seconds unless told otherwise
 ";
@@ -211,6 +213,7 @@ fn main() -> ExitCode {
         ["allocators", named @ ..] => allocators::task(&project, named),
         ["object-cost", options @ ..] => object_cost::task(&project, options),
         ["purge-cost", options @ ..] => purge_cost::task(&project, options),
+        ["package"] => package::task(&project),
         ["machines"] => edge_counts::redraw(&project),
         ["fuzz", target] => fuzzing::task(&project, target, fuzzing::SECONDS_DEFAULT),
         ["fuzz", target, seconds] => match seconds.parse() {
