@@ -10,14 +10,15 @@ use rules::{Facts, Freshness, RequestDirectives};
 use store::disk::DiskStats;
 use store::limits::BLOCK_BYTES;
 use store::sync::Mutex;
-use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
+use store::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use store::{Account, Eviction, EvictionKind, PageFile};
 
 use crate::ban_list::BanList;
+use crate::beneath_memory::Beneath;
 use crate::cache_stats::{CacheStats, Counters};
 use crate::dictionaries::Dictionaries;
 use crate::directory::Directory;
-use crate::disk_level::{Disk, DiskLevel};
+use crate::disk_level::DiskLevel;
 use crate::entry::Entry;
 use crate::fleet_lease::FleetLease;
 use crate::flight::Notifier;
@@ -25,17 +26,15 @@ use crate::group_table::{GroupTable, Groups, Membership};
 use crate::kept_head::KeptHead;
 use crate::key::{Digester, Key, Variant};
 use crate::limits::{
-    GROUP_SLOTS, MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, SPARED_MAX, VARIANTS_MAX, WINDOW_BYTES_MAX,
+    MEMORY_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_SHARE_SHIFT, SPARED_MAX, VARIANTS_MAX, WINDOW_BYTES_MAX,
     WINDOW_READ_BYTES_MAX, WINDOWS_SHARE_SHIFT,
 };
-use crate::log_marks::PlaceInLog;
 use crate::lookup_options::LookupOptions;
 use crate::moment::{Began, Now, Stamp};
 use crate::object::{EncodingsFrom, Object, ObjectParts};
 use crate::purged_objects::PurgedObjects;
 use crate::removal_listener::{RemovalCause, RemovalListener};
 use crate::removed_objects::RemovedObjects;
-use crate::second_tier::{SharedTier, TierFigures, TierServer};
 use crate::shared_level::SharedLevel;
 use crate::spec::SharedSpecs;
 use crate::tag_index::{TagIndex, TagSet, Tags};
@@ -66,16 +65,6 @@ impl Default for CacheSettings {
             cores: 1,
         }
     }
-}
-
-/// What lies beneath the memory.
-#[derive(Default)]
-pub struct Beneath {
-    /// With the digests that it knows, and what was invalidated when it was used last. Bans that were recovered are for who can read them:
-    /// [`Cache::restore_ban`].
-    pub disk: Option<Disk>,
-    /// A disk beside it must have been opened with its seed.
-    pub shared: Option<SharedTier>,
 }
 
 /// One for the process, shared by all cores.
@@ -125,28 +114,7 @@ impl Cache {
         Cache::above(settings, notifier, Beneath::default())
     }
 
-    /// The same above something.
-    pub fn above(settings: CacheSettings, notifier: Arc<dyn Notifier>, beneath: Beneath) -> Arc<Cache> {
-        let Beneath { disk, shared } = beneath;
-        let Some(Disk { tier, recovered, admission, leases_from }) = disk else {
-            let digester = shared.as_ref().map_or_else(Digester::random, |shared| Digester::with_seed(shared.seed));
-            return Cache::made(settings, notifier, (digester, 0), (None, shared.map(SharedLevel::new)));
-        };
-        // Otherwise nothing there is found by the names of the others.
-        let shared = shared.filter(|shared| shared.seed == recovered.seed).map(SharedLevel::new);
-        let digester = (Digester::with_seed(recovered.seed), recovered.number_max);
-        let disk = DiskLevel::new(tier, admission, leases_from);
-        let cache = Cache::made(settings, notifier, digester, (Some(disk), shared));
-        for (slot, number) in recovered.slots {
-            match slot.checked_sub(GROUP_SLOTS as u32) {
-                None => cache.group_table().restore(slot, number),
-                Some(slot) => cache.tag_index().restore(slot, number),
-            }
-        }
-        cache
-    }
-
-    fn made(
+    pub(crate) fn made(
         settings: CacheSettings,
         notifier: Arc<dyn Notifier>,
         (digester, number): (Digester, u64),
@@ -234,19 +202,6 @@ impl Cache {
         &self.fleet_lease
     }
 
-    /// All orders of the fleet's log up to there are in force. `is_followed`: they follow those up to the place that was said before, without
-    /// a gap.
-    pub fn note_log_place(&self, at: PlaceInLog, is_followed: bool) {
-        if let Some(shared) = &self.shared {
-            shared.marks.reach(at, self.invalidation.load(Acquire), is_followed);
-        }
-    }
-
-    /// What became of the shared tier's answers, if there is one.
-    pub fn shared_figures(&self) -> Option<(TierFigures, Vec<TierServer>)> {
-        self.shared.as_ref().map(|shared| (shared.tier.figures(), shared.tier.servers()))
-    }
-
     /// How many invalidations there were: the number of the last one.
     pub fn sequence(&self) -> u64 {
         self.began().0
@@ -297,7 +252,7 @@ impl Cache {
         }
     }
 
-    fn group_table(&self) -> &Arc<GroupTable> {
+    pub(crate) fn group_table(&self) -> &Arc<GroupTable> {
         self.groups.get_or_init(GroupTable::new)
     }
 
@@ -591,22 +546,7 @@ impl Cache {
     pub(crate) fn put(&self, entry: &mut Entry, object: &Arc<Object>, removed: &mut RemovedObjects) {
         entry.end_mark(object, removed);
         self.place(entry, object, removed);
-        if let Some(disk) = &self.disk {
-            disk.keep(object);
-        }
-        if let Some(shared) = &self.shared {
-            shared.keep(object);
-        }
-    }
-
-    /// All variants of a key. Under the shard's lock.
-    pub(crate) fn forget_beneath(&self, key: Key) {
-        if let Some(disk) = &self.disk {
-            disk.forget(key);
-        }
-        if let Some(shared) = &self.shared {
-            shared.forget(key);
-        }
+        self.keep_beneath(object);
     }
 
     /// A response has come for a request that selects these variants, too. What is stale of them goes, and all of it where
@@ -651,16 +591,6 @@ impl Cache {
         // Evicted meanwhile it may lie beneath all the same.
         if entry.slot(old.variant).is_none_or(|slot| slot.whole.is_none()) {
             self.forget_variant_beneath(old.key, old.variant);
-        }
-    }
-
-    /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.
-    pub(crate) fn forget_variant_beneath(&self, key: Key, variant: Variant) {
-        if let Some(disk) = &self.disk {
-            disk.outdate(key, variant);
-        }
-        if let Some(shared) = &self.shared {
-            shared.forget_variant(key, variant);
         }
     }
 

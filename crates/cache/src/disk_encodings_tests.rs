@@ -10,7 +10,8 @@ use store::disk::{Device, DiskSettings, Invalidation, SimulatedDevice, Tier, wai
 use store::limits::BLOCK_BYTES;
 
 use crate::ask::Answer;
-use crate::cache::{Beneath, Cache, CacheSettings};
+use crate::beneath_memory::Beneath;
+use crate::cache::{Cache, CacheSettings};
 use crate::description::{Description, StoreAs};
 use crate::disk_level::{Admission, Disk};
 use crate::flight::{Flight, Notifier};

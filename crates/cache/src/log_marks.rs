@@ -26,11 +26,11 @@ struct LogMark {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct LogMarks(Mutex<Inner>);
+pub(crate) struct LogMarks(Mutex<MarkRow>);
 
 /// In the order of both.
 #[derive(Debug, Default)]
-struct Inner {
+struct MarkRow {
     epoch: u64,
     marks: VecDeque<LogMark>,
 }
@@ -40,7 +40,7 @@ impl LogMarks {
     pub fn reach(&self, at: PlaceInLog, number: u64, is_followed: bool) {
         let mut inner = self.0.lock();
         if !is_followed || inner.epoch != at.epoch {
-            *inner = Inner { epoch: at.epoch, marks: VecDeque::new() };
+            *inner = MarkRow { epoch: at.epoch, marks: VecDeque::new() };
         }
         if inner.marks.back().is_some_and(|last| at.position <= last.position) {
             return;
@@ -71,7 +71,7 @@ impl LogMarks {
     }
 }
 
-impl Inner {
+impl MarkRow {
     /// Every second one of the older half goes. What was fetched there counts as fetched a little earlier, which is never wrong.
     fn thin(&mut self) {
         let half = self.marks.len() / 2;

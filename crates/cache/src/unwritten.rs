@@ -49,7 +49,8 @@ mod tests {
     use rules::Facts;
     use store::disk::{Device, DiskSettings, Faults, FaultyDevice, Invalidation, SimulatedDevice, Tier, wait};
 
-    use crate::cache::{Beneath, Cache, CacheSettings};
+    use crate::beneath_memory::Beneath;
+    use crate::cache::{Cache, CacheSettings};
     use crate::description::{Description, StoreAs};
     use crate::disk_level::{Admission, Disk};
     use crate::flight::{Flight, Notifier};

@@ -4,10 +4,10 @@
 //! (`sealed_record`), talks to the servers on a thread of its own (`tier_memcached`, `tier_redis`), leaves one alone that fails (`tier_circuit`), and
 //! bounds what is on its way. How far what it finds is believed is for the cache to say: it knows what was purged.
 
-mod bandwidth;
 pub mod limits;
 mod looked;
 mod sealed_record;
+mod tier_bandwidth;
 mod tier_circuit;
 mod tier_memcached;
 mod tier_redis;

@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::bandwidth::Bandwidth;
 use crate::limits::{
     BURST, LIFE_MAX_S, LOOK_PAUSE_MAX, LOOK_PAUSE_MIN, NOTES_UNDER_WAY_MAX, QUESTIONS_MAX, VALUE_BYTES_MAX,
 };
 use crate::looked::Looked;
 use crate::sealed_record::Sealer;
+use crate::tier_bandwidth::Bandwidth;
 use crate::tier_server::{Failed, ServerLane, Told, mixed};
 use crate::tier_url::TierUrl;
 

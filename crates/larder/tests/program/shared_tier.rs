@@ -90,8 +90,7 @@ impl Fleet {
     }
 
     fn figure(&self, node: usize, name: &str) -> u64 {
-        let head =
-            "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\nConnection: close\r\n\r\n";
+        let head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\nConnection: close\r\n\r\n";
         let text = exchange(self.nodes[node].admin, head);
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         value.unwrap_or_else(|| panic!("{name} is not in {text}"))
