@@ -23,7 +23,7 @@ pub struct ServerLane {
 
 enum Engine {
     Memcached(MemcachedLane),
-    Redis(RedisLane),
+    Redis(Box<RedisLane>),
 }
 
 /// Why something came to nothing.
@@ -40,7 +40,7 @@ impl ServerLane {
     pub fn new(url: &TierUrl, run: u64) -> Result<ServerLane, String> {
         let engine = match url {
             TierUrl::Memcached(address) => Engine::Memcached(MemcachedLane::new(address.clone())),
-            TierUrl::Redis { url, .. } => Engine::Redis(RedisLane::new(url, run)?),
+            TierUrl::Redis { url, .. } => Engine::Redis(Box::new(RedisLane::new(url, run)?)),
         };
         let name = url.shown();
         Ok(ServerLane { weight_of: digest(name.as_bytes()), name, engine, circuit: TierCircuit::default() })

@@ -207,7 +207,7 @@ fn what_was_purged_since_is_forgotten_and_fetched_for_all() {
             |nodes, stage| _ = stage.cache.purge_tags(&[nodes.tag("t")], Purge::SOFT, stage.now),
             "origin, for all",
         ),
-        ("all", |_, stage| _ = stage.cache.ban(Arc::new(All), stage.now), "origin, for all"),
+        ("all", |_, stage| stage.cache.ban(Arc::new(All), stage.now), "origin, for all"),
         ("another tag", |nodes, stage| _ = stage.cache.purge_tags(&[nodes.tag("u")], Purge::Hard, stage.now), "shared"),
         ("another key", |_, stage| _ = stage.cache.purge(stage.key("/another")), "shared"),
     ];
