@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use message::Status;
 use store::Blocks;
 
 use crate::disk_level::facts_of;
@@ -34,6 +35,11 @@ impl SharedLevel {
     /// An object has been stored in memory. Under the shard's lock.
     pub fn keep(&self, object: &Arc<Object>) {
         let (key, variant) = (object.key(), object.variant);
+        // It stands in the place of none that could lie there.
+        let is_slice = || object.response().status == Status::PARTIAL_CONTENT;
+        if object.mark().is_some() || object.partial().is_some() || is_slice() {
+            return;
+        }
         let Some(record) = self.record(object) else {
             self.forget_variant(key, variant);
             return;

@@ -56,7 +56,7 @@ impl Sealer {
         text.extend_from_slice(&[0; SEAL_BYTES]);
         text.extend_from_slice(&(head.len() as u32).to_le_bytes());
         text.extend_from_slice(head);
-        body.slices(0, u64::MAX).for_each(|slice| text.extend_from_slice(slice));
+        body.pieces(0, u64::MAX).for_each(|piece| text.extend_from_slice(&piece));
         let seal = self.tag(name, &text[OPENING_BYTES + SEALED_FROM..]);
         text[OPENING_BYTES + FORM.len()..][..SEAL_BYTES].copy_from_slice(seal.as_ref());
         let mut text = text.freeze();
@@ -142,6 +142,19 @@ mod tests {
             assert_eq!((&back.head[..], bytes_of(&back.body)), (&b"a head"[..], bytes_of(&record(body_bytes).body)));
         }
         assert!(sealer(1).seal(NAME, &record(5_000_001), 1).is_none());
+    }
+
+    /// As one that was asked for often does.
+    #[test]
+    fn a_body_may_lie_in_the_page_file() {
+        let length = store::limits::PAGES_BYTES_MIN;
+        let body: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        let pages = store::PageFile::create().expect("a memory file");
+        let mut writer = pages.write_extent(length, u64::MAX).expect("a turn");
+        Blocks::copy_of(&body).slices(0, length).try_for_each(|block| writer.append(block)).expect("laid");
+        let blocks = Blocks::in_pages(writer.finish().expect("all of it"));
+        let values = sealer(1).seal(NAME, &TierRecord { body: blocks, ..record(0) }, 1).unwrap();
+        assert!(bytes_of(&sealer(1).unseal(NAME, &values).unwrap().body) == body);
     }
 
     #[test]

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use cache::{
-    Answer, AskedTier, BanSubject, BanTest, Beneath, Cache, CacheSettings, FetchRight, Key, LookupOptions, PlaceInLog,
-    Purge, SecondTier, SharedRecall, SharedTier, StoreAs, Tags, TierAnswer, TierFigures, TierName, TierRecord,
-    TierServer,
+    Answer, AskedTier, BanSubject, BanTest, Beneath, Cache, CacheSettings, Description, FetchRight, Key, LookupOptions,
+    Mark, MarkKind, Part, PlaceInLog, Purge, SecondTier, SharedRecall, SharedTier, StoreAs, Tags, TierAnswer,
+    TierFigures, TierName, TierRecord, TierServer,
 };
+
+use rules::Lifetimes;
 
 use crate::stage::*;
 
@@ -317,6 +319,20 @@ fn what_is_too_large_or_of_one_client_is_not_kept() {
     stage.fill(stage.miss("/large"), storable(MINUTE_MS), &[b'x'; 1_001]).expect("it is stored");
     drop(stage.describe(stage.miss("/private"), None, Some(1)));
     assert_eq!(nodes.shelf.count(), 0);
+}
+
+#[test]
+fn a_part_and_a_mark_take_nobodys_place() {
+    let nodes = Nodes::two();
+    nodes.store(0, "/a", storable(MINUTE_MS));
+    let stage = &nodes.nodes[1];
+    let part = Part { from: 0, to: 2, complete: Some(2) };
+    stage.fill(stage.miss("/a"), StoreAs { partial: Some(part), ..storable(MINUTE_MS) }, b"/a");
+    assert_eq!(nodes.shelf.count(), 1);
+    let lifetimes = Lifetimes { age_ms: 0, ttl_ms: 10_000, grace_ms: 0, keep_ms: 0 };
+    let mark = Mark { kind: MarkKind::Pass, lifetimes, vary: None, tags: None };
+    drop(stage.miss("/a").describe(Description { mark: Some(mark), ..stage.description(None, Some(1)) }));
+    assert_eq!(nodes.shelf.count(), 1);
 }
 
 #[test]
