@@ -13,10 +13,13 @@ use crate::limits::LOG_MARKS_MAX;
 /// A place in the log: in one life of it, later ones are greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaceInLog {
-    /// Of the log's life.
+    /// Of the log's life; 0: it is not known.
     pub epoch: u64,
     pub position: u64,
 }
+
+/// Of a place in no log.
+const NO_EPOCH: u64 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LogMark {
@@ -41,6 +44,10 @@ impl LogMarks {
         let mut inner = self.0.lock();
         if !is_followed || inner.epoch != at.epoch {
             *inner = MarkRow { epoch: at.epoch, marks: VecDeque::new() };
+        }
+        // Two logs that nobody knows yet would be taken for one.
+        if at.epoch == NO_EPOCH {
+            return;
         }
         if inner.marks.back().is_some_and(|last| at.position <= last.position) {
             return;
@@ -138,6 +145,14 @@ mod tests {
         assert_eq!((marks.number_at(at(30)), marks.number_at(at(50))), (None, Some(110)));
         marks.reach(PlaceInLog { epoch: 8, position: 5 }, 111, true);
         assert_eq!((marks.number_at(at(50)), marks.place_of(110)), (None, None), "the log was begun anew");
+    }
+
+    #[test]
+    fn a_place_in_no_log_is_none() {
+        let marks = marks();
+        marks.reach(PlaceInLog::default(), 112, false);
+        let nowhere = (marks.number_at(PlaceInLog::default()), marks.number_at(at(30)), marks.place_of(112));
+        assert_eq!(nowhere, (None, None, None));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub trait Node: Send + Sync + 'static {
 /// A place in the log, as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Of this life of the log: another one has another number.
+    /// Of this life of the log: another one has another number. 0: none is known.
     pub epoch: u64,
     /// It grows with each order.
     pub position: u64,

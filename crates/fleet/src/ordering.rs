@@ -67,7 +67,7 @@ impl Shared {
     async fn append(self: &Arc<Self>, text: &str, token: &str, acknowledge: Acknowledge) -> Result<Appended, String> {
         let mut speaker = speaker(self).await?;
         let is_waited_for = acknowledge == Acknowledge::Applied;
-        let order = NewOrder { kind: ORDER_KIND, text, token, is_waited_for, epoch_if_none: &self.settings.run };
+        let order = NewOrder { kind: ORDER_KIND, text, token, is_waited_for, epoch_if_none: token };
         let appended = speaker.append(&order).await;
         if let Err(why) = &appended {
             self.note_trouble(why.clone());

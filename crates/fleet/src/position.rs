@@ -38,7 +38,7 @@ impl std::fmt::Display for StreamId {
 /// its end, begins another or counts anew, and nobody takes its numbers for those that were before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Empty before the first order.
+    /// Empty before the log was heard.
     pub epoch: String,
     pub number: u64,
     pub id: StreamId,
@@ -67,7 +67,10 @@ impl Position {
     pub fn reached(&self, is_followed: bool) -> Reached {
         // FNV-1a.
         let mixed = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        let epoch = self.epoch.bytes().fold(0xcbf2_9ce4_8422_2325, mixed);
+        let epoch = match self.epoch.is_empty() {
+            true => 0,
+            false => self.epoch.bytes().fold(0xcbf2_9ce4_8422_2325, mixed),
+        };
         Reached { epoch, position: self.id.packed(), is_followed }
     }
 
@@ -200,6 +203,7 @@ mod tests {
         assert_eq!((reached.position, reached.is_followed), (StreamId(9, 0).packed(), true));
         assert_eq!(reached.epoch, at("e", 6, 10).reached(true).epoch);
         assert_ne!(reached.epoch, at("f", 5, 9).reached(true).epoch);
+        assert_eq!(at("", 0, 0).reached(false).epoch, 0, "none is known");
     }
 
     #[test]

@@ -31,13 +31,18 @@ local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
 return {epoch, number, id, last[1] and last[1][1] or '0-0'}
 ";
 
-/// KEYS: the same. ARGV: words at most, then the fields of the word.
+/// KEYS: the same. ARGV: words at most, an epoch if there is none, then the fields of the word.
 const SAY: &str = "
+local epoch = redis.call('GET', KEYS[4])
+if not epoch then
+  epoch = ARGV[2]
+  redis.call('SET', KEYS[4], epoch)
+end
 local fields = {}
-for at = 2, #ARGV do fields[#fields + 1] = ARGV[at] end
+for at = 3, #ARGV do fields[#fields + 1] = ARGV[at] end
 local said = redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[1], '*', unpack(fields))
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
-return {redis.call('GET', KEYS[4]) or '', tonumber(redis.call('GET', KEYS[3]) or '0'),
+return {epoch, tonumber(redis.call('GET', KEYS[3]) or '0'),
   last[1] and last[1][1] or '0-0', said}
 ";
 
@@ -155,13 +160,14 @@ impl Speaker {
         Ok(first.map(|(id, fields)| fields.entry(id).at))
     }
 
-    pub async fn say(&mut self, word: &Word) -> Result<LogEnd, String> {
+    /// `epoch_if_none`: one that no other log has had.
+    pub async fn say(&mut self, word: &Word, epoch_if_none: &str) -> Result<LogEnd, String> {
         let script = Script::new(SAY);
         let mut call = script.prepare_invoke();
         self.keys.iter().for_each(|key| {
             call.key(key);
         });
-        call.arg(WORDS_MAX);
+        call.arg(WORDS_MAX).arg(epoch_if_none);
         let Figures { requests, hits } = word.figures;
         for (name, value) in [
             ("node", word.node.clone()),
@@ -190,6 +196,7 @@ pub struct NewOrder<'a> {
     pub text: &'a str,
     pub token: &'a str,
     pub is_waited_for: bool,
+    /// One that no other log has had.
     pub epoch_if_none: &'a str,
 }
 

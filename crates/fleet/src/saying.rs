@@ -40,7 +40,7 @@ async fn say_one(shared: &Arc<Shared>, is_leaving: bool) -> Result<(), String> {
     let word = shared.word(is_leaving);
     // Before the end is asked for: what is trimmed away meanwhile is missing in its place.
     let oldest = if shared.wants_replay() { speaker.oldest().await? } else { None };
-    let end = speaker.say(&word).await?;
+    let end = speaker.say(&word, &shared.token()).await?;
     if is_leaving {
         return Ok(());
     }
@@ -65,13 +65,12 @@ pub async fn speaker(shared: &Arc<Shared>) -> Result<Speaker, String> {
 async fn send_backlog(shared: &Arc<Shared>, speaker: &mut Speaker) -> Result<(), String> {
     for _ in 0..BACKLOG_AT_ONCE {
         let Some(order) = shared.state.lock().backlog.pop_front() else { return Ok(()) };
-        let epoch = shared.settings.run.clone();
         let new = NewOrder {
             kind: ORDER_KIND,
             text: &order.text,
             token: &order.token,
             is_waited_for: false,
-            epoch_if_none: &epoch,
+            epoch_if_none: &order.token,
         };
         if let Err(why) = speaker.append(&new).await {
             // It may be there: twice does no harm.

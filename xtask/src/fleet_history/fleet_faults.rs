@@ -56,6 +56,9 @@ pub struct FaultDone {
     pub errors: Vec<String>,
 }
 
+/// How many kinds there are.
+pub const KINDS: u64 = 14;
+
 /// One or two. The first one's kind is the seed's turn, so that a run of as many rounds as there are kinds has them all.
 pub fn drawn(seed: u64, dice: &mut Dice, with_disk: &[usize]) -> Vec<DrawnFault> {
     let mut faults = vec![fault(seed, LEASE.mul_f64(0.5), dice, with_disk)];
@@ -72,7 +75,7 @@ fn fault(turn: u64, begins: Duration, dice: &mut Dice, with_disk: &[usize]) -> D
         |dice: &mut Dice, least: u64, most: u64| LEASE.mul_f64((least + dice.below(most - least)) as f64 / 100.0);
     let begins = begins + leases(dice, 0, 50);
     let node = dice.below(NODES as u64) as usize;
-    let (kind, lasts) = match turn % 14 {
+    let (kind, lasts) = match turn % KINDS {
         0 | 1 => (FaultKind::NodeKilled, leases(dice, 5, 200)),
         2 => (FaultKind::NodeStopped, leases(dice, 100, 300)),
         3 => (FaultKind::LinkCut, leases(dice, 100, 300)),

@@ -31,12 +31,17 @@ pub struct FleetRound {
     pub origin: (u64, u64),
 }
 
+/// Do its nodes share what they fetch? Of two rounds that begin with the same kind of fault one has it so.
+pub fn has_tier(seed: u64) -> bool {
+    (seed + seed / fleet_faults::KINDS).is_multiple_of(2)
+}
+
 impl FleetRound {
     /// What it leaves behind stays where something was wrong, and all that was seen beside it.
     pub fn play(project: &Project, seed: u64, planted: Option<Planted>) -> Result<FleetRound, String> {
         let mut dice = Dice::of(seed);
         let folder = project.scratch("fleet-history")?.join(format!("seed-{seed}"));
-        let stage = FleetStage::start(project, &folder, &mut dice, planted)?;
+        let stage = FleetStage::start(project, &folder, &mut dice, (planted, has_tier(seed)))?;
         let with_disk: Vec<usize> = (0..NODES).filter(|&node| stage.nodes[node].has_disk).collect();
         let faults = fleet_faults::drawn(seed, &mut dice, &with_disk);
         let (mut history, mut wrong) = live(&stage, &faults, &mut dice)?;

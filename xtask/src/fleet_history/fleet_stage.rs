@@ -48,12 +48,12 @@ impl Planted {
 }
 
 impl FleetStage {
-    /// In an empty folder. Who of the nodes has a disk is drawn; one has.
+    /// In an empty folder. Who of the nodes has a disk is drawn; one has. `has_tier`: they share what they fetch.
     pub fn start(
         project: &Project,
         folder: &Path,
         dice: &mut Dice,
-        planted: Option<Planted>,
+        (planted, has_tier): (Option<Planted>, bool),
     ) -> Result<FleetStage, String> {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -65,7 +65,7 @@ impl FleetStage {
             Some(Planted::NoLease) => "15s".to_owned(),
             _ => format!("{}ms", LEASE.as_millis()),
         };
-        let plan = FleetPlan { program: project.larder(), origin_port, lease };
+        let plan = FleetPlan { program: project.larder(), origin_port, lease, has_tier };
         let with_disk = dice.below(NODES as u64) as usize;
         let nodes = NAMES.iter().enumerate().map(|(number, name)| {
             let has_disk = number == with_disk || dice.below(2) == 0;

@@ -16,11 +16,16 @@ use crate::{process_signal, started_larder};
 /// Longer than anything that is stopped or frozen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The same on all nodes.
+const SECRET: &str = "0123456789abcdef0123456789abcdef\n";
+
 /// What all nodes of a round have in common.
 pub struct FleetPlan {
     pub program: PathBuf,
     pub origin_port: u16,
     pub lease: String,
+    /// The nodes share what they fetch, in the Redis that keeps the log.
+    pub has_tier: bool,
 }
 
 pub struct JudgedNode {
@@ -51,7 +56,9 @@ impl JudgedNode {
     ) -> Result<JudgedNode, String> {
         let folder = folder.join(name);
         let config = config(plan, name, has_disk, link.port);
-        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("larder.toml"), config));
+        let written = fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(folder.join("larder.toml"), config))
+            .and_then(|()| fs::write(folder.join("secret"), SECRET));
         written.map_err(|error| format!("{}: {error}", folder.display()))?;
         let (name, program) = (name.to_owned(), plan.program.clone());
         Ok(JudgedNode { name, has_disk, link, program, folder, process: Mutex::default(), lives: AtomicU64::new(0) })
@@ -102,13 +109,17 @@ impl Drop for JudgedNode {
 /// The origin's times are not what is judged: a process that was stopped finds all of them over.
 fn config(plan: &FleetPlan, name: &str, has_disk: bool, link_port: u16) -> String {
     let FleetPlan { origin_port, lease, .. } = plan;
+    let tier = match plan.has_tier {
+        true => format!("secret_file = \"secret\"\n[shared]\nurl = \"redis://127.0.0.1:{link_port}/1\"\n"),
+        false => String::new(),
+    };
     let disk = if has_disk { "[[disk]]\npath = \"store\"\nsize = \"32MiB\"\n" } else { "" };
     format!(
         "[origin.site]\nurls = [\"http://127.0.0.1:{origin_port}\"]\n\
          timeouts = {{ connect = \"30s\", first_byte = \"30s\", between_bytes = \"30s\" }}\n\
          [memory]\nsize = \"32MiB\"\n{disk}\
          [fleet]\nname = \"{name}\"\nlog = \"redis://127.0.0.1:{link_port}/0\"\nlease = \"{lease}\"\n\
-         acknowledge = \"logged\"\n"
+         acknowledge = \"logged\"\n{tier}"
     )
 }
 

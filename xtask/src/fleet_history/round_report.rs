@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fleet_round::FleetRound;
+use super::fleet_round::{FleetRound, has_tier};
 use super::fleet_stage::NAMES;
 use super::purge_history::{Acknowledgement, AnswerRecord, Micros, PurgeOutcome};
 use super::purge_promises::BrokenPromise;
@@ -15,7 +15,12 @@ impl FleetRound {
     pub fn lines(&self) -> Vec<String> {
         let faults: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
         let mut lines = vec![
-            format!("seed {}: {}", self.seed, faults.join("; ")),
+            format!(
+                "seed {}{}: {}",
+                self.seed,
+                if has_tier(self.seed) { ", with a tier" } else { "" },
+                faults.join("; ")
+            ),
             format!("    {}", self.asked()),
             format!("    {}", self.ordered()),
         ];
