@@ -351,7 +351,9 @@ impl Ticket {
         let ((), wakes) = duty.close(|shard, flight| {
             entry_of(shard, flight).delist(flight);
             flight.change(|inner| {
-                if inner.state == FlightState::Reserved {
+                // Also if it was purged meanwhile: what was found instead may be younger than that.
+                let is_open = matches!(inner.state, FlightState::Reserved | FlightState::Condemned);
+                if is_open && inner.head.is_none() {
                     inner.state.step(FlightState::Private);
                 }
             })

@@ -77,9 +77,11 @@ impl Position {
     /// The place right before this one.
     pub fn before(&self) -> Position {
         let StreamId(ms, within) = self.id;
-        let id = match within.checked_sub(1) {
-            Some(within) => StreamId(ms, within),
-            None => StreamId(ms.saturating_sub(1), u64::MAX),
+        let id = match (self.number, within.checked_sub(1)) {
+            // There was none before the first one.
+            (..=1, _) => StreamId::NONE,
+            (_, Some(within)) => StreamId(ms, within),
+            (_, None) => StreamId(ms.saturating_sub(1), u64::MAX),
         };
         Position { epoch: self.epoch.clone(), number: self.number.saturating_sub(1), id }
     }
@@ -195,6 +197,7 @@ mod tests {
             let before = order.before();
             assert!(before.is_followed_by(&order) && before.id.packed() < id.packed(), "{before:?}");
         }
+        assert_eq!(at("e", 1, 10).before(), at("e", 0, 0), "as the log was before its first order");
     }
 
     #[test]

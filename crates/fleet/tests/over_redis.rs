@@ -20,13 +20,18 @@ struct Redis {
 
 impl Redis {
     fn start() -> Redis {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Redis { child: Redis::on(port), port }
+        Redis::start_with(&["--appendonly", "no"])
     }
 
-    fn on(port: u16) -> Child {
+    fn start_with(words: &[&str]) -> Redis {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Redis { child: Redis::on(port, words), port }
+    }
+
+    fn on(port: u16, words: &[&str]) -> Child {
         let child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(words)
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server is installed by ./setup");
@@ -241,7 +246,11 @@ fn nobody_waits_for_a_node_that_has_said_good_bye() {
 
 #[test]
 fn without_the_log_an_order_holds_here_and_goes_to_the_others_later() {
-    let mut redis = Redis::start();
+    let folder = std::env::temp_dir().join(format!("larder-durable-log-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // A log that comes back as it was.
+    let durable = ["--appendonly", "yes", "--appendfsync", "always", "--dir", folder.to_str().unwrap()];
+    let mut redis = Redis::start_with(&durable);
     let (a, b) = (joined(&redis, "a", None), joined(&redis, "b", None));
     redis.child.kill().unwrap();
     redis.child.wait().unwrap();
@@ -255,12 +264,13 @@ fn without_the_log_an_order_holds_here_and_goes_to_the_others_later() {
     assert!(a.node.is_alone.load(SeqCst), "nobody else has heard of it");
     until("the leases are over", || !a.node.is_within_lease() && !b.node.is_within_lease());
     assert!(a.fleet.status().trouble.is_some());
-    redis.child = Redis::on(redis.port);
+    redis.child = Redis::on(redis.port, &durable);
     until("the others have it", || b.node.applied() == ["purge", "purge", "local"]);
     until("all is heard again", || a.node.is_within_lease() && b.node.is_within_lease());
     assert_eq!(a.fleet.status().backlog, 0);
     until("its orders have come back", || !a.node.is_alone.load(SeqCst));
     assert_eq!(a.fleet.status().trouble, None);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

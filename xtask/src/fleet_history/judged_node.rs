@@ -64,14 +64,18 @@ impl JudgedNode {
         Ok(JudgedNode { name, has_disk, link, program, folder, process: Mutex::default(), lives: AtomicU64::new(0) })
     }
 
-    /// Returns when it listens.
+    /// Returns when it listens; at once if it runs: two faults may begin it anew.
     pub fn start(&self) -> Result<(), String> {
+        let mut process = self.process.lock().expect("nobody panicked");
+        if process.as_mut().is_some_and(|process| process.try_wait().is_ok_and(|ended| ended.is_none())) {
+            return Ok(());
+        }
         let lives = self.lives.fetch_add(1, SeqCst);
         // What it wrote in an earlier life is kept for who looks into a finding.
         let _ = fs::rename(self.folder.join("larder.log"), self.folder.join(format!("larder.log.{lives}")));
         let wanted = ["--workers", "1", "--config", "larder.toml"];
         let child = started_larder::start_program(Command::new(&self.program), &self.folder, &wanted)?;
-        *self.process.lock().expect("nobody panicked") = Some(child);
+        *process = Some(child);
         Ok(())
     }
 
@@ -166,12 +170,13 @@ mod tests {
 
     #[test]
     fn a_node_is_told_its_fleet_in_toml() {
-        let plan = FleetPlan { program: PathBuf::new(), origin_port: 81, lease: "2s".to_owned() };
+        let plan = FleetPlan { program: PathBuf::new(), origin_port: 81, lease: "2s".to_owned(), has_tier: true };
         for has_disk in [false, true] {
             let text = config(&plan, "a", has_disk, 82);
             let table: toml::Table = toml::from_str(&text).expect("it is TOML");
             assert_eq!(table["fleet"]["log"].as_str(), Some("redis://127.0.0.1:82/0"));
             assert_eq!(table["fleet"]["lease"].as_str(), Some("2s"));
+            assert_eq!(table["shared"]["url"].as_str(), Some("redis://127.0.0.1:82/1"));
             assert_eq!(table.contains_key("disk"), has_disk);
         }
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use cache::{
     Answer, AskedTier, BanSubject, BanTest, Beneath, Cache, CacheSettings, Description, FetchRight, Key, LookupOptions,
-    Mark, MarkKind, Part, PlaceInLog, Purge, SecondTier, SharedRecall, SharedTier, StoreAs, Tags, TierAnswer,
+    Mark, MarkKind, Part, PlaceInLog, Purge, Release, SecondTier, SharedRecall, SharedTier, StoreAs, Tags, TierAnswer,
     TierFigures, TierName, TierRecord, TierServer,
 };
 
@@ -357,6 +357,22 @@ fn the_right_to_fetch_is_held_until_the_fetch_is_over_or_is_nobody_elses() {
     drop(private);
     drop(held("/given-up"));
     assert_eq!(nodes.shelf.taken(), 0);
+}
+
+/// What was found beneath is younger than the purge that condemned the fetch.
+#[test]
+fn who_waits_behind_a_fetch_that_was_condemned_and_given_back_asks_anew() {
+    let nodes = Nodes::two();
+    let stage = &nodes.nodes[1];
+    let ticket = stage.miss("/a");
+    let mut waiting = stage.busy("/a");
+    nodes.order(&[0, 1], |stage| _ = stage.cache.purge(stage.key("/a")));
+    nodes.store(0, "/a", storable(MINUTE_MS));
+    assert!(matches!(nodes.recall(1, "/a", &[]), SharedRecall::Stored));
+    assert!(head_of(&mut waiting).is_none());
+    ticket.give_back();
+    assert!(matches!(head_of(&mut waiting), Some(Err(Release::Private))));
+    assert_eq!(kind(&stage.ask("/a")), "fresh");
 }
 
 #[test]
