@@ -56,7 +56,7 @@ impl Fleet {
         let node = |name: &str| {
             let section = format!(
                 "[fleet]\nname = \"{name}\"\nlog = \"redis://{log}\"\nlease = \"2s\"\nsecret_file = \"{}\"\n\
-                 [shared]\nurl = \"{scheme}://{at}\"\nwait_max = \"300ms\"\n",
+                 [shared]\nurl = \"{scheme}://{at}\"\nwait_max = \"1s\"\n",
                 secret.display()
             );
             PurgingLarder::beside(&origin, &format!("shared-{test}-{scheme}-{name}"), false, section)
