@@ -39,7 +39,7 @@ pub struct TierSettings {
     pub bandwidth: Option<u64>,
 }
 
-/// A clone of it is the same.
+/// A node's side of the tier. Its thread ends with it.
 pub struct TierService {
     shared: Arc<ServiceShared>,
     orders: mpsc::UnboundedSender<TierOrder>,
