@@ -72,7 +72,7 @@ fn start_larder(project: &Project, folder: &Path, [port, origin, collector]: [u1
     let config = folder.join("larder.toml");
     fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
     let mut command = Command::new(project.larder());
-    start(command.arg("serve").arg("--config").arg(config), &folder.join("larder.log"), port)
+    start(command.args(["serve", "--no-supervisor"]).arg("--config").arg(config), &folder.join("larder.log"), port)
 }
 
 fn ask(port: u16, path: &str, lines: &str) -> Result<(), String> {

@@ -174,7 +174,7 @@ impl Larder {
         let log = project.scratch("conformance")?.join("larder.log");
         let log = std::fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let child = Command::new(project.larder())
-            .args(["serve", "--admin", "off", "--listen", &format!("127.0.0.1:{port}")])
+            .args(["serve", "--no-supervisor", "--admin", "off", "--listen", &format!("127.0.0.1:{port}")])
             .arg("--config")
             .arg(project.root.join(CONFIG))
             .args(["--origin", &format!("http://127.0.0.1:{origin_port}")])

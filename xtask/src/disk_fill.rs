@@ -208,6 +208,7 @@ impl Stage<'_> {
         let mut larder = Command::new(&self.larder);
         larder.current_dir(&self.folder).args([
             "serve",
+            "--no-supervisor",
             "--workers",
             "1",
             "--listen",

@@ -50,7 +50,7 @@ pub fn redraw(project: &Project) -> Result<(), String> {
     }
     let port = ports::free()?;
     let mut child = std::process::Command::new(project.larder())
-        .args(["serve", "--origin", "http://127.0.0.1:9", "--admin", "off", "--listen"])
+        .args(["serve", "--no-supervisor", "--origin", "http://127.0.0.1:9", "--admin", "off", "--listen"])
         .arg(format!("127.0.0.1:{port}"))
         .env(FOLDER_VARIABLE, make_folder(&folder)?)
         .stdin(Stdio::null())

@@ -155,7 +155,7 @@ impl Server {
     fn larder(project: &Project, folder: &Path, origin: u16) -> Result<Option<Server>, String> {
         let port = ports::free()?;
         let mut command = Command::new(project.larder());
-        command.args(["serve", "--admin", "off", "--workers", "2", "--memory", "64MiB", "--h2c"]);
+        command.args(["serve", "--no-supervisor", "--admin", "off", "--workers", "2", "--memory", "64MiB", "--h2c"]);
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--origin", &format!("http://127.0.0.1:{origin}")]);
         command.env(edge_counts::FOLDER_VARIABLE, project.edges_folder());
         Server::start("larder", port, command, folder)

@@ -141,7 +141,16 @@ impl Http2Subject {
         let log = folder.join("larder.log");
         let log = std::fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let process = Command::new(project.larder())
-            .args(["serve", "--admin", "off", "--workers", "2", "--origin", &format!("http://{}", at(origin))])
+            .args([
+                "serve",
+                "--no-supervisor",
+                "--admin",
+                "off",
+                "--workers",
+                "2",
+                "--origin",
+                &format!("http://{}", at(origin)),
+            ])
             .args(["--listen", &at(clear), "--h2c", "--tls", &at(tls), "--cert", "site.pem", "--key", "site.key"])
             .current_dir(folder)
             .env(edge_counts::FOLDER_VARIABLE, project.edges_folder())

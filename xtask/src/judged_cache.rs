@@ -171,7 +171,16 @@ fn larder(project: &Project, port: u16, vcl: &Path, vcl_path: &[PathBuf], folder
     let file = folder.join("larder.toml");
     std::fs::write(&file, config).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut command = Command::new(project.larder());
-    command.args(["serve", "--config", "larder.toml", "--admin", "unix:a.sock", "--memory", "64MiB"]);
+    command.args([
+        "serve",
+        "--no-supervisor",
+        "--config",
+        "larder.toml",
+        "--admin",
+        "unix:a.sock",
+        "--memory",
+        "64MiB",
+    ]);
     Ok(command)
 }
 

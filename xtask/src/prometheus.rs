@@ -68,7 +68,14 @@ fn differs(of: &str, found: f64, right: f64) -> Option<String> {
 
 fn start_larder(project: &Project, folder: &Path, [port, admin, origin]: [u16; 3]) -> Result<Started, String> {
     let mut command = Command::new(project.larder());
-    command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--admin", &format!("127.0.0.1:{admin}")]);
+    command.args([
+        "serve",
+        "--no-supervisor",
+        "--listen",
+        &format!("127.0.0.1:{port}"),
+        "--admin",
+        &format!("127.0.0.1:{admin}"),
+    ]);
     start(command.args(["--origin", &format!("http://127.0.0.1:{origin}")]), &folder.join("larder.log"), port)
 }
 

@@ -26,7 +26,7 @@ pub fn start_program(mut program: Command, folder: &Path, wanted: &[&str]) -> Re
     let log = File::create(folder.join("larder.log")).map_err(|error| error.to_string())?;
     let mut larder = program
         .current_dir(folder)
-        .args(["serve", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
+        .args(["serve", "--no-supervisor", "--listen", "unix:l.sock", "--admin", "unix:a.sock", "--ports-file", "up"])
         .args(wanted)
         .stdout(Stdio::null())
         .stderr(log)

@@ -79,6 +79,7 @@ impl Cache {
 
     fn issue_ban(&self, test: Arc<dyn BanTest>, now: Now) -> Arc<Ban> {
         self.watch_for_bans();
+        self.tell_of_ban(&*test, now);
         self.bans.push(test, now, &self.account, |test| {
             let number = self.invalidation.fetch_add(1, AcqRel) + 1;
             if let Some(disk) = &self.disk {

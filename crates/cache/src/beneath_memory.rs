@@ -7,6 +7,7 @@ use store::sync::atomic::Ordering::Acquire;
 use crate::cache::{Cache, CacheSettings};
 use crate::disk_level::{Disk, DiskLevel};
 use crate::flight::Notifier;
+use crate::invalidation_line::Invalidated;
 use crate::key::{Digester, Key, Variant};
 use crate::limits::GROUP_SLOTS;
 use crate::log_marks::PlaceInLog;
@@ -22,14 +23,17 @@ pub struct Beneath {
     pub disk: Option<Disk>,
     /// A disk beside it must have been opened with its seed.
     pub shared: Option<SharedTier>,
+    /// What keys are made with where neither says it: for who knows keys of the process before this one.
+    pub seed: Option<[u8; 16]>,
 }
 
 impl Cache {
     /// The same above something.
     pub fn above(settings: CacheSettings, notifier: Arc<dyn Notifier>, beneath: Beneath) -> Arc<Cache> {
-        let Beneath { disk, shared } = beneath;
+        let Beneath { disk, shared, seed } = beneath;
         let Some(Disk { tier, recovered, admission, leases_from }) = disk else {
-            let digester = shared.as_ref().map_or_else(Digester::random, |shared| Digester::with_seed(shared.seed));
+            let seed = shared.as_ref().map(|shared| shared.seed).or(seed);
+            let digester = seed.map_or_else(Digester::random, Digester::with_seed);
             return Cache::made(settings, notifier, (digester, 0), (None, shared.map(SharedLevel::new)));
         };
         // Otherwise nothing there is found by the names of the others.
@@ -71,6 +75,7 @@ impl Cache {
 
     /// All variants of a key. Under the shard's lock.
     pub(crate) fn forget_beneath(&self, key: Key) {
+        self.tell_of(|| Invalidated::Key(key));
         if let Some(disk) = &self.disk {
             disk.forget(key);
         }

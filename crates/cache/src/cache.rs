@@ -23,6 +23,7 @@ use crate::entry::Entry;
 use crate::fleet_lease::FleetLease;
 use crate::flight::Notifier;
 use crate::group_table::{GroupTable, Groups, Membership};
+use crate::invalidation_line::{Invalidated, Successor};
 use crate::kept_head::KeptHead;
 use crate::key::{Digester, Key, Variant};
 use crate::limits::{
@@ -103,6 +104,8 @@ pub struct Cache {
     pub(crate) windows: Arc<Account>,
     /// What clients have of what was stored here.
     pub(crate) dictionaries: Dictionaries,
+    /// Another process that takes over.
+    pub(crate) successor: OnceLock<Successor>,
     pub(crate) removal_listener: OnceLock<Arc<dyn RemovalListener>>,
     /// The process is at its limit.
     is_short: AtomicBool,
@@ -147,6 +150,7 @@ impl Cache {
             shared,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
+            successor: OnceLock::new(),
             removal_listener: OnceLock::new(),
             is_short: AtomicBool::new(false),
             eviction: Mutex::new(eviction),
@@ -246,6 +250,7 @@ impl Cache {
     /// being fetched already is not stored if it turns out to belong to it.
     pub fn invalidate_group(&self, group: Key) {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
+        self.tell_of(|| Invalidated::Group(group));
         self.group_table().invalidate(group, number);
         if let Some(disk) = &self.disk {
             disk.invalidate_group(group, number);

@@ -50,7 +50,7 @@ impl Site {
         let disk = Disk { tier, recovered, admission: Admission::All, leases_from: None };
         let settings = CacheSettings { memory_bytes_max: 8 * MIB, ..CacheSettings::default() };
         let site = Site {
-            cache: Cache::above(settings, Arc::new(NoPost), Beneath { disk: Some(disk), shared: None }),
+            cache: Cache::above(settings, Arc::new(NoPost), Beneath { disk: Some(disk), shared: None, seed: None }),
             device,
         };
         site.settle();

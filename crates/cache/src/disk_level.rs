@@ -71,12 +71,12 @@ impl Disk {
     /// Opens the files and reads what they know of invalidations; their index comes back meanwhile. `told` hears of what
     /// becomes of them, a sentence at a time, on whatever thread. The error is a sentence too: what an operator has to mend.
     /// Bodies from `leases_from` on are not read into memory again, but sent from the disk's file. With a `seed`, what was stored under
-    /// another one is begun anew.
+    /// another one is begun anew. `follows`: the process that had them before may still read there ([`Cache::former_has_left`](crate::Cache::former_has_left)).
     pub fn open(
         files: &[DiskFile],
         admission: Admission,
         leases_from: Option<u64>,
-        seed: Option<[u8; 16]>,
+        (seed, follows): (Option<[u8; 16]>, bool),
         told: impl Fn(String) + Send + Sync + 'static,
     ) -> Result<Disk, String> {
         // Of groups and, behind them, of tags.
@@ -84,6 +84,7 @@ impl Disk {
             slots_max: 2 * GROUP_SLOTS,
             leases: leases_from.is_some(),
             seed,
+            follows,
             ..DiskSettings::new(file.path.clone(), file.bytes)
         };
         let settings = files.iter().map(settings).collect();

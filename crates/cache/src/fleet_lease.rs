@@ -8,7 +8,7 @@
 //! Without a fleet there is no lease, and nothing ever has to be confirmed.
 
 use store::sync::Mutex;
-use store::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use store::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// No fleet.
 const FOREVER: u64 = u64::MAX;
@@ -22,6 +22,8 @@ pub struct FleetLease {
     /// What was fetched under an earlier number has to be confirmed whatever was heard since: something was missed.
     condemned: AtomicU64,
     since_lapsed: Mutex<TakenNumbers>,
+    /// It is extended no more.
+    has_ended: AtomicBool,
 }
 
 /// Two numbers of the invalidation sequence, and when they were taken: what began under one of them began later than that.
@@ -44,6 +46,7 @@ impl Default for FleetLease {
             length_ms: AtomicU64::new(0),
             condemned: AtomicU64::new(0),
             since_lapsed: Mutex::default(),
+            has_ended: AtomicBool::new(false),
         }
     }
 }
@@ -55,9 +58,18 @@ impl FleetLease {
         self.heard_until_ms.store(0, Relaxed);
     }
 
+    /// From now on whatever is stored has to be confirmed: somebody else is told what is purged.
+    pub fn end_for_good(&self) {
+        self.length_ms.store(0, Relaxed);
+        self.heard_until_ms.store(0, Relaxed);
+        self.has_ended.store(true, Relaxed);
+    }
+
     /// All of the log was heard at a moment that lies a lease before this one (`mono_ms`).
     pub fn extend(&self, heard_until_ms: u64) {
-        let _ = self.heard_until_ms.fetch_max(heard_until_ms, Relaxed);
+        if !self.has_ended.load(Relaxed) {
+            let _ = self.heard_until_ms.fetch_max(heard_until_ms, Relaxed);
+        }
     }
 
     /// What began before this number has to be confirmed from now on, whether the lease lasts or not.
@@ -119,6 +131,17 @@ mod tests {
         let numbers = Cell::new(10);
         assert_eq!(asked(&FleetLease::default(), &numbers, 5_000_000), 0);
         assert_eq!(numbers.get(), 10, "and no number is taken");
+    }
+
+    #[test]
+    fn one_that_has_ended_for_good_is_extended_no_more() {
+        let (lease, numbers) = (FleetLease::default(), Cell::new(10));
+        lease.end_for_good();
+        assert!(asked(&lease, &numbers, 5_000) > 10);
+        lease.extend(9_000);
+        assert!(lease.has_lapsed(5_000));
+        let first = asked(&lease, &numbers, 5_000);
+        assert!(asked(&lease, &numbers, 5_001) > first, "what was fetched a moment ago has to be confirmed too");
     }
 
     #[test]

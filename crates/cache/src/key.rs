@@ -58,6 +58,11 @@ impl Digester {
         Digester { keys: (seed as u64, (seed >> 64) as u64) }
     }
 
+    /// What makes another one that makes the same digests.
+    pub fn seed(&self) -> [u8; 16] {
+        (u128::from(self.keys.0) | u128::from(self.keys.1) << 64).to_le_bytes()
+    }
+
     pub fn hasher(&self) -> SipHasher13 {
         SipHasher13::new_with_keys(self.keys.0, self.keys.1)
     }
@@ -112,6 +117,7 @@ mod tests {
     #[test]
     fn parts_are_told_apart_from_their_concatenation() {
         let digester = Digester::random();
+        assert_eq!(Digester::with_seed(digester.seed()).key([&b"a"[..]]), digester.key([&b"a"[..]]));
         let key = |parts: &[&[u8]]| digester.key(parts.iter().copied());
         assert_eq!(key(&[b"a", b"b"]), key(&[b"a", b"b"]));
         for (one, other) in [(&[&b"ab"[..]][..], &[&b"a"[..], b"b"][..]), (&[b"", b"a"], &[b"a", b""]), (&[], &[b""])] {

@@ -15,6 +15,7 @@ use store::sync::atomic::Ordering::Relaxed;
 use crate::by_program::ByProgram;
 use crate::cache::Cache;
 use crate::entry::Entry;
+use crate::invalidation_line::Invalidated;
 use crate::key::Key;
 use crate::limits::PURGED_OUT_AT_ONCE;
 use crate::moment::Now;
@@ -56,6 +57,7 @@ impl Cache {
     fn purge_tag(&self, tag: Key, how: Purge, now: Now) -> usize {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         // The number first: what is enrolled after the index is read finds it.
+        self.tell_of(|| Invalidated::Tag(tag));
         self.tag_index().invalidate(tag, number);
         if let Some(disk) = &self.disk {
             disk.invalidate_tag(tag, number);

@@ -77,7 +77,7 @@ mod tests {
         let (tier, recovered) = Tier::on_devices(vec![(settings, device)], Arc::new(|_| ())).expect("it opens");
         let disk = Disk { tier, recovered, admission: Admission::All, leases_from: None };
         let settings = CacheSettings { memory_bytes_max: 4 * MIB, ..CacheSettings::default() };
-        (Cache::above(settings, Arc::new(NoPost), Beneath { disk: Some(disk), shared: None }), faulty)
+        (Cache::above(settings, Arc::new(NoPost), Beneath { disk: Some(disk), shared: None, seed: None }), faulty)
     }
 
     fn ask(cache: &Arc<Cache>, sliced: Sliced, number: u64) -> SliceAnswer {

@@ -5,7 +5,8 @@
 //! a web page cannot read it through a name of its own (DNS rebinding). Changing anything needs the token or the
 //! UNIX socket. It speaks one request a connection; what can be seen is an [`Observation`], what can be done about VCLs
 //! and origins stands in `vcl_requests` and `origin_requests`, what goes and is fetched again in `invalidation_requests`, what a
-//! request would come to in `explain_request`, the config in `config_request`, and the config anew in `reload_request`.
+//! request would come to in `explain_request`, the config in `config_request`, the config anew in `reload_request`, and the program in
+//! `upgrade_request`.
 
 mod admin_request;
 mod admin_rights;
@@ -41,11 +42,13 @@ mod refresher;
 mod reload_request;
 mod sitemap;
 mod status_json;
+mod upgrade_request;
 pub mod vcl_requests;
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,10 +57,11 @@ use std::sync::{Arc, OnceLock};
 use message::Status;
 use parking_lot::Mutex;
 use proxy::Moment;
-use proxy::Proxy;
 use proxy::settings::ListenAddress;
+use proxy::{Proxy, SocketKeeper};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use wire::{Persistence, whole_answer};
 
@@ -67,6 +71,7 @@ use crate::limits;
 use crate::log_writer::LogWriter;
 use crate::reload_board::ReloadBoard;
 use crate::say::say;
+use crate::upgrade_board::UpgradeBoard;
 use admin_request::{Answer, Read, answer};
 use admin_rights::Door;
 use history::{AnnotationKind, History};
@@ -101,6 +106,10 @@ pub struct Admin {
     pub history: Arc<History>,
     /// Reloads, and who orders them.
     pub reloads: Arc<ReloadBoard>,
+    /// Upgrades, and who orders them.
+    pub upgrades: Arc<UpgradeBoard>,
+    /// Nobody is let in any more: another process is.
+    pub closing: watch::Sender<bool>,
     /// What of larder.toml and flags holds.
     pub config: Arc<HeldConfig>,
 }
@@ -116,17 +125,30 @@ pub struct Rights {
 }
 
 impl AdminSocket {
-    pub fn bind(address: &ListenAddress) -> io::Result<AdminSocket> {
+    /// Takes the socket that the keeper has for the address; otherwise binds it, and has it kept.
+    pub fn bind(address: &ListenAddress, keeper: &dyn SocketKeeper) -> io::Result<AdminSocket> {
+        let socket = match keeper.take(address).into_iter().next() {
+            Some(kept) => kept,
+            None => {
+                let bound = match address {
+                    ListenAddress::Tcp(wanted) => OwnedFd::from(std::net::TcpListener::bind(wanted)?),
+                    ListenAddress::Unix(path) => bind_unix(path)?,
+                };
+                keeper.keep(address, std::slice::from_ref(&bound));
+                bound
+            }
+        };
         match address {
-            ListenAddress::Tcp(wanted) => {
-                let listener = std::net::TcpListener::bind(wanted)?;
+            ListenAddress::Tcp(_) => {
+                let listener = std::net::TcpListener::from(socket);
                 listener.set_nonblocking(true)?;
                 let address = ListenAddress::Tcp(listener.local_addr()?);
                 Ok(AdminSocket { socket: Socket::Tcp(listener), address })
             }
-            ListenAddress::Unix(path) => {
-                let socket = Socket::Unix(bind_unix(path)?);
-                Ok(AdminSocket { socket, address: address.clone() })
+            ListenAddress::Unix(_) => {
+                let listener = std::os::unix::net::UnixListener::from(socket);
+                listener.set_nonblocking(true)?;
+                Ok(AdminSocket { socket: Socket::Unix(listener), address: address.clone() })
             }
         }
     }
@@ -164,7 +186,7 @@ impl AdminSocket {
 }
 
 /// Mode 0600 from its first moment: the mode of the unbound socket is what bind creates the path with.
-fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::ErrorKind::AddrInUse.into());
     }
@@ -178,8 +200,7 @@ fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
     socket.bind(&socket2::SockAddr::unix(path)?)?;
     socket.listen(limits::ADMIN_CONNECTIONS_MAX as i32)?;
-    socket.set_nonblocking(true)?;
-    Ok(std::os::fd::OwnedFd::from(socket).into())
+    Ok(socket.into())
 }
 
 /// Removes the path of a UNIX admin socket when the program ends in good order.
@@ -198,8 +219,14 @@ where
     F: Future<Output = io::Result<(S, Door)>>,
 {
     let mut held = VecDeque::with_capacity(limits::ADMIN_CONNECTIONS_MAX);
+    let mut closing = admin.closing.subscribe();
     loop {
-        match accept().await {
+        let accepted = tokio::select! {
+            biased;
+            _ = closing.wait_for(|closes| *closes) => break,
+            accepted = accept() => accepted,
+        };
+        match accepted {
             Ok((stream, door)) => {
                 // Those who read along are bounded by their own number, and are here to stay.
                 held.retain(|talk: &Talk| !talk.handle.is_finished() && !talk.reads_along.load(Ordering::Relaxed));
@@ -224,6 +251,9 @@ where
             }
         }
     }
+    // Who is here already is answered, for as long as there is a process to do it.
+    drop(accept);
+    std::future::pending().await
 }
 
 /// A connection that is held.
@@ -291,6 +321,7 @@ where
             let (status, word) = probe_request::answer(probe, admin.proxy.is_draining());
             Answer::Word { status, word, head_only }
         }
+        Answer::Upgrade => upgrade_request::act(&admin.upgrades).await.into_answer(false),
         Answer::Reload => reload_request::act(&admin.reloads).await.into_answer(false),
         Answer::Explain { request, head_only } => {
             let proxy = admin.proxy.clone();
@@ -370,6 +401,7 @@ impl Admin {
             acme: self.acme.statuses(),
             acme_counts: self.acme.counts(),
             reloads: self.reloads.figures(),
+            processes: self.upgrades.figures(),
             fleet: self.fleet.get().map(|door| door.fleet.status()),
         };
         Observation::of(&self.proxy, circumstances)

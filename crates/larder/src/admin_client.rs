@@ -188,9 +188,20 @@ pub fn exchange_json(
     target: &str,
     order: Option<&Value>,
 ) -> Result<(u16, Value), String> {
+    exchange_json_within(ADMIN_PATIENCE, flags, method, target, order)
+}
+
+/// The same, where a read waits for so long.
+pub fn exchange_json_within(
+    patience: Duration,
+    flags: &AdminFlags,
+    method: &str,
+    target: &str,
+    order: Option<&Value>,
+) -> Result<(u16, Value), String> {
     let order = order.map(Value::to_string);
     let sent = order.as_ref().map_or(Sent::Text(b""), |order| Sent::Json(order.as_bytes()));
-    let (status, answer) = exchange(ADMIN_PATIENCE, flags, (method, target), sent)?;
+    let (status, answer) = exchange(patience, flags, (method, target), sent)?;
     let refusal = || serde_json::json!({ "error": String::from_utf8_lossy(&answer).trim() });
     let mut answered: Value = serde_json::from_slice(&answer).unwrap_or_else(|_| refusal());
     if let Some(sentence) = answered["error"].as_str().map(str::to_owned) {

@@ -18,7 +18,7 @@ use crate::flags::DemoFlags;
 use crate::limits;
 use crate::plan::Plan;
 use crate::quantities::counted;
-use crate::running::Running;
+use crate::running::{Forerunners, Running};
 use crate::say::say;
 use crate::signals::{Signals, Told};
 use before_after::{Side, measure, table};
@@ -36,7 +36,7 @@ macro_rules! show {
 pub fn demo(flags: &DemoFlags) -> ExitCode {
     let started = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}")).and_then(|signals| {
         let origin = SlowOrigin::start().map_err(|e| format!("the demo's origin cannot start: {e}"))?;
-        Ok((signals, Running::start(plan(flags, &origin), false, None)?, origin))
+        Ok((signals, Running::start(plan(flags, &origin), false, None, Forerunners::none())?, origin))
     });
     match started {
         Ok((mut signals, running, origin)) => run(flags, &mut signals, &running, &origin),

@@ -29,6 +29,7 @@ use crate::man_pages::{MAN_EXAMPLES, ManFlags};
 use crate::note_command::NoteFlags;
 use crate::own_files;
 use crate::plan::{LogTarget, Plan, check_disk, check_memory, listener_by_default};
+use crate::process_flags::ProcessFlags;
 use crate::process_user::UserWord;
 use crate::purge_command::{
     PURGE_EXAMPLES, PurgeFlags, REFRESH_EXAMPLES, RefreshFlags, TAGS_EXAMPLES, TagsFlags, WARM_EXAMPLES, WarmFlags,
@@ -36,6 +37,7 @@ use crate::purge_command::{
 use crate::quantities::parse_size;
 use crate::reload_command::ReloadFlags;
 use crate::tls_flags::TlsFlags;
+use crate::upgrade_command::{UPGRADE_EXAMPLES, UpgradeFlags};
 use crate::varnish_parameters;
 use crate::vcl_command::{BAN_EXAMPLES, BanFlags, VclCommand};
 
@@ -64,6 +66,9 @@ pub enum Command {
     /// Have the running larder read its config again, and say what is new, or why it is refused
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(ReloadFlags),
+    /// Have the program as it lies on the disk now take over from the running larder, without a connection refused
+    #[command(after_help = UPGRADE_EXAMPLES)]
+    Upgrade(UpgradeFlags),
     /// Write a line into the history of the running larder, such as the deploy of an application: the dashboard draws it
     #[command(after_help = NOTE_EXAMPLES)]
     Note(NoteFlags),
@@ -177,6 +182,9 @@ pub struct ServeFlags {
     /// Become this user once all addresses are bound: NAME or NAME:GROUP, each also as a number; for root alone
     #[arg(long, value_name = "USER", value_parser = UserWord::parse, value_hint = ValueHint::Username)]
     pub user: Option<UserWord>,
+
+    #[command(flatten)]
+    pub process: ProcessFlags,
 
     /// Where to serve /metrics, /status and the dashboard: IP:PORT, unix:PATH or off [default: 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS|off", value_parser = parse_admin)]

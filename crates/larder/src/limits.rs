@@ -49,6 +49,25 @@ pub const SHARED_QUEUE_MIN: usize = 1 << 20;
 pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 /// A service manager that takes nothing for so long is not told.
 pub const MANAGER_TIMEOUT: Duration = Duration::from_secs(1);
+/// A signal that comes again so soon is the supervisor's and somebody else's of the same.
+pub const SAME_ORDER: Duration = Duration::from_millis(300);
+/// How often the supervisor hears of the process that serves, and for how long it may hear nothing: while a config is read again, longer.
+pub const ALIVE_EVERY: Duration = Duration::from_secs(1);
+pub const SILENCE_MAX: Duration = Duration::from_secs(30);
+pub const RELOAD_SILENCE_MAX: Duration = Duration::from_secs(600);
+/// What a process that another one has taken over from has still to say to it: lines at once, and the longest. What does not fit is said as
+/// one word that covers all.
+pub const SUCCESSOR_LINES_MAX: usize = 4_096;
+pub const SUCCESSOR_LINE_BYTES_MAX: usize = 6 << 10;
+/// How long it takes for that at its end.
+pub const SUCCESSOR_GOOD_BYE: Duration = Duration::from_secs(2);
+/// How long whoever ordered an upgrade waits for what comes of it, and how many may.
+pub const UPGRADE_PATIENCE: Duration = Duration::from_secs(150);
+pub const UPGRADES_WAITING_MAX: usize = 8;
+/// What other processes want that the main thread has not heard yet.
+pub const PLACE_ORDERS_MAX: usize = 16;
+/// The answer to them goes out of a process that has nothing else to do any more.
+pub const UPGRADE_ANSWER_TIME: Duration = Duration::from_millis(300);
 /// The line that it shows of us.
 pub const STATUS_BYTES_MAX: usize = 400;
 /// How long it waits for our end beyond `limits.drain_grace`: disks are written, connections have last words.

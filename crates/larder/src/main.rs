@@ -27,12 +27,15 @@ mod flag_settings;
 mod flags;
 mod fleet_command;
 mod fleet_plan;
+mod given_sockets;
+mod handing_over;
 mod held_config;
 mod hsts;
 mod import;
 mod init;
 mod init_flags;
 mod init_text;
+mod kept_listeners;
 mod kernel_random;
 mod limits;
 mod live_command;
@@ -52,6 +55,7 @@ mod panics;
 mod plan;
 mod plan_changes;
 mod port_holder;
+mod process_flags;
 mod process_memory;
 mod process_user;
 mod purge_command;
@@ -64,14 +68,18 @@ mod running;
 mod running_config;
 mod say;
 mod serve;
+mod serving_place;
 mod shared_plan;
 mod signals;
+mod supervised;
 mod terminal_screen;
 mod tls_files;
 mod tls_flags;
 mod trace_collector;
 mod trace_export;
 mod typed_hints;
+mod upgrade_board;
+mod upgrade_command;
 mod varnish_front;
 mod varnish_parameters;
 mod vcl_command;
@@ -109,6 +117,7 @@ fn main() -> ExitCode {
         flags::Command::Serve(flags) => serve::serve(*flags),
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
+        flags::Command::Upgrade(flags) => upgrade_command::upgrade(&flags),
         flags::Command::Note(flags) => note_command::note(&flags),
         flags::Command::Fleet { command } => fleet_command::fleet(&command),
         flags::Command::Reload(flags) => reload_command::reload(&flags),

@@ -9,12 +9,14 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proxy::Moment;
+use supervisor::ServingLink;
 
-use crate::limits::{MANAGER_TIMEOUT, STATUS_BYTES_MAX};
+use crate::limits::{ALIVE_EVERY, MANAGER_TIMEOUT, RELOAD_SILENCE_MAX, SILENCE_MAX, STATUS_BYTES_MAX};
 use crate::say::say;
 
 /// What there is to tell.
@@ -32,7 +34,7 @@ pub enum ServiceNotice {
 
 impl ServiceNotice {
     /// As it goes over the socket: lines of `NAME=VALUE`.
-    fn datagram(&self) -> String {
+    pub fn datagram(&self) -> String {
         match self {
             ServiceNotice::Ready { status } => format!("READY=1\nSTATUS={}", in_one_line(status)),
             ServiceNotice::Reloading { mono_us } => {
@@ -57,7 +59,7 @@ fn in_one_line(status: &str) -> String {
 
 /// Whoever started larder, if it wants to be told.
 pub struct NotifySocket {
-    target: Option<NotifyTarget>,
+    way: Option<NoticeWay>,
     /// Within this time it has to hear of us, or ends us.
     watchdog: Option<Duration>,
     last_beat: Option<Moment>,
@@ -65,7 +67,15 @@ pub struct NotifySocket {
     silent: Option<usize>,
 }
 
-struct NotifyTarget {
+/// How it is told.
+enum NoticeWay {
+    Itself(NotifyTarget),
+    /// By the supervisor, which wants to know itself that all go round.
+    Supervisor(Arc<ServingLink>),
+}
+
+/// A service manager's socket.
+pub struct NotifyTarget {
     socket: UnixDatagram,
     address: SocketAddr,
     failed: AtomicBool,
@@ -75,31 +85,41 @@ impl NotifySocket {
     /// As the environment names it. What is wrong with that is said, and larder runs without.
     pub fn of_environment() -> NotifySocket {
         let watchdog = watchdog_of(env::var("WATCHDOG_USEC").ok(), env::var("WATCHDOG_PID").ok(), std::process::id());
-        match env::var_os("NOTIFY_SOCKET").map(NotifyTarget::open) {
-            None => NotifySocket { target: None, watchdog: None, last_beat: None, silent: None },
-            Some(Ok(target)) => NotifySocket { target: Some(target), watchdog, last_beat: None, silent: None },
-            Some(Err(why)) => {
-                say!("warning: the service manager hears nothing of larder (NOTIFY_SOCKET): {why}");
-                NotifySocket { target: None, watchdog: None, last_beat: None, silent: None }
-            }
-        }
+        let target = NotifyTarget::of_environment();
+        let watchdog = watchdog.filter(|_| target.is_some());
+        NotifySocket { way: target.map(NoticeWay::Itself), watchdog, last_beat: None, silent: None }
+    }
+
+    /// Over a supervisor, which waits for a beat itself, and passes it on to a watchdog that its environment names.
+    pub fn over(link: Arc<ServingLink>) -> NotifySocket {
+        let supervisor = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs());
+        let watchdog = watchdog_of(env::var("WATCHDOG_USEC").ok(), env::var("WATCHDOG_PID").ok(), supervisor);
+        let watchdog = Some(watchdog.map_or(SILENCE_MAX, |watchdog| watchdog.min(SILENCE_MAX)));
+        NotifySocket { way: Some(NoticeWay::Supervisor(link)), watchdog, last_beat: None, silent: None }
     }
 
     /// Tells it. That it cannot be told is said once.
     pub fn tell(&self, notice: &ServiceNotice) {
-        let Some(target) = &self.target else { return };
-        match target.socket.send_to_addr(notice.datagram().as_bytes(), &target.address) {
-            Ok(_) => target.failed.store(false, Ordering::Relaxed),
-            Err(error) if !target.failed.swap(true, Ordering::Relaxed) => {
-                say!("warning: the service manager hears nothing of larder (NOTIFY_SOCKET): {error}");
-            }
-            Err(_) => {}
+        match &self.way {
+            None => {}
+            Some(NoticeWay::Itself(target)) => target.send(&notice.datagram()),
+            // A supervisor that is gone is heard of otherwise.
+            Some(NoticeWay::Supervisor(link)) => drop(match notice {
+                ServiceNotice::Alive => link.alive(SILENCE_MAX),
+                ServiceNotice::Reloading { .. } => {
+                    link.alive(RELOAD_SILENCE_MAX).and_then(|()| link.notify(&notice.datagram()))
+                }
+                _ => link.notify(&notice.datagram()),
+            }),
         }
     }
 
     /// How long the main thread may wait for anything else.
     pub fn patience(&self) -> Option<Duration> {
-        self.watchdog.map(|watchdog| watchdog / BEATS)
+        let every = self.watchdog.map(|watchdog| watchdog / BEATS);
+        every.map(
+            |every| if matches!(self.way, Some(NoticeWay::Supervisor(_))) { every.min(ALIVE_EVERY) } else { every },
+        )
     }
 
     /// Once in a while: tells the watchdog that all workers go round, if `pulse` says so. Else it says which one does not, and is silent,
@@ -120,7 +140,7 @@ impl NotifySocket {
                 self.silent = Some(worker);
                 let left = self.watchdog.unwrap_or_default().as_secs_f32();
                 say!(
-                    "warning: worker {worker} does not answer: the service manager ends larder where it heard nothing for {left} s (WatchdogSec)"
+                    "warning: worker {worker} does not answer: larder is ended and started again where nothing is heard of it for {left} s (WatchdogSec)"
                 );
             }
             Err(_) => {}
@@ -132,6 +152,28 @@ impl NotifySocket {
 const BEATS: u32 = 4;
 
 impl NotifyTarget {
+    /// As the environment names it. What is wrong with that is said, and larder runs without.
+    pub fn of_environment() -> Option<NotifyTarget> {
+        match NotifyTarget::open(env::var_os("NOTIFY_SOCKET")?) {
+            Ok(target) => Some(target),
+            Err(why) => {
+                say!("warning: the service manager hears nothing of larder (NOTIFY_SOCKET): {why}");
+                None
+            }
+        }
+    }
+
+    /// That it cannot be told is said once.
+    pub fn send(&self, datagram: &str) {
+        match self.socket.send_to_addr(datagram.as_bytes(), &self.address) {
+            Ok(_) => self.failed.store(false, Ordering::Relaxed),
+            Err(error) if !self.failed.swap(true, Ordering::Relaxed) => {
+                say!("warning: the service manager hears nothing of larder (NOTIFY_SOCKET): {error}");
+            }
+            Err(_) => {}
+        }
+    }
+
     fn open(named: OsString) -> Result<NotifyTarget, String> {
         let shown = named.to_string_lossy().into_owned();
         let wrong = |error: io::Error| format!("{shown}: {error}");
@@ -144,6 +186,11 @@ impl NotifyTarget {
         socket.set_write_timeout(Some(MANAGER_TIMEOUT)).map_err(wrong)?;
         Ok(NotifyTarget { socket, address, failed: AtomicBool::new(false) })
     }
+}
+
+/// Does a watchdog wait to hear of this process?
+pub fn is_watched() -> bool {
+    watchdog_of(env::var("WATCHDOG_USEC").ok(), env::var("WATCHDOG_PID").ok(), std::process::id()).is_some()
 }
 
 /// The time within which this process has to be heard of. It may be meant for another one.
@@ -204,7 +251,8 @@ mod tests {
         let listener = UnixDatagram::bind_addr(&address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let target = NotifyTarget::open(format!("@{name}").into()).unwrap();
-        (NotifySocket { target: Some(target), watchdog: Some(watchdog), last_beat: None, silent: None }, listener)
+        let way = Some(NoticeWay::Itself(target));
+        (NotifySocket { way, watchdog: Some(watchdog), last_beat: None, silent: None }, listener)
     }
 
     fn heard(listener: &UnixDatagram) -> Option<String> {

@@ -7,14 +7,14 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use cache::{Beneath, Disk};
+use cache::{Beneath, Disk, Successor};
 use fleet::{Fleet, FleetSettings};
 use parking_lot::Mutex;
 use proxy::settings::{ListenAddress, RouteSettings, RouteTarget};
-use proxy::{LogSink, Proxy, RecordSink, Start, StartError, VclProgram};
+use proxy::{LogSink, NoKeeper, Proxy, RecordSink, SocketKeeper, Start, StartError, VclProgram};
 use proxy::{Moment, wall_now_ms};
 use tls::Certificate;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
@@ -26,6 +26,7 @@ use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
 use crate::fit_connections;
 use crate::fleet_plan::LogPlan;
+use crate::handing_over::Former;
 use crate::kernel_random;
 use crate::limits;
 use crate::log_writer::LogWriter;
@@ -63,7 +64,26 @@ pub struct Running {
     traces: Option<TraceExporter>,
     /// Who keeps the dashboard's history, where there is an admin address.
     history: Option<HistorySampler>,
-    _admin_path: SocketPath,
+    admin_path: SocketPath,
+    /// Another process has taken over.
+    has_retired: bool,
+}
+
+/// What there was before this larder.
+pub struct Forerunners {
+    /// Who has listening sockets, and keeps ours.
+    pub keeper: Arc<dyn SocketKeeper>,
+    /// The one that serves still.
+    pub former: Option<Former>,
+    /// Others answer clients, and read from the same disks.
+    pub beside: bool,
+}
+
+impl Forerunners {
+    /// Nothing.
+    pub fn none() -> Forerunners {
+        Forerunners { keeper: Arc::new(NoKeeper), former: None, beside: false }
+    }
 }
 
 fn watched(plan: &Plan) -> Vec<(ListenAddress, WatchedTls)> {
@@ -71,21 +91,23 @@ fn watched(plan: &Plan) -> Vec<(ListenAddress, WatchedTls)> {
 }
 
 /// Their index comes back while the first requests are answered.
-fn open_disks(plan: &Plan) -> Result<Option<Disk>, String> {
+fn open_disks(plan: &Plan, beside: bool) -> Result<Option<Disk>, String> {
     if plan.disks.is_empty() {
         return Ok(None);
     }
     // Names on disks are those of the tier.
     let seed = plan.shared.as_ref().and(plan.fleet_secret.as_ref()).map(shared_plan::seed);
-    Disk::open(&plan.disks, plan.disk_admission, plan.disk_leases_from, seed, |told| say!("{told}")).map(Some)
+    let how = (seed, beside);
+    Disk::open(&plan.disks, plan.disk_admission, plan.disk_leases_from, how, |told| say!("{told}")).map(Some)
 }
 
 /// All that lies beneath the memory.
-fn open_beneath(plan: &Plan) -> Result<Beneath, String> {
-    let disk = open_disks(plan)?;
+fn open_beneath(plan: &Plan, forerunners: &Forerunners) -> Result<Beneath, String> {
+    let disk = open_disks(plan, forerunners.beside)?;
     let shared = plan.shared.as_ref().zip(plan.fleet_secret.as_ref());
     let shared = shared.map(|(settings, secret)| shared_plan::start(settings, secret)).transpose()?;
-    Ok(Beneath { disk, shared })
+    let seed = forerunners.former.as_ref().map(|former| former.secrets.key_seed);
+    Ok(Beneath { disk, shared, seed })
 }
 
 /// Begins to hear what others purge, and to tell them.
@@ -107,8 +129,14 @@ fn join_fleet(plan: &Plan, proxy: &Proxy) -> Result<Option<FleetDoor>, String> {
 
 impl Running {
     /// Binds everything and starts the threads. What is wrong is a sentence for the operator. `may_log_later` keeps a
-    /// log writer ready although nothing is logged now: a reload may switch it on.
-    pub fn start(mut plan: Plan, may_log_later: bool, records: Option<Arc<dyn RecordSink>>) -> Result<Running, String> {
+    /// log writer ready although nothing is logged now: a reload may switch it on. One that serves already lets go of its disks once all
+    /// that may be wrong with the plan has been found out.
+    pub fn start(
+        mut plan: Plan,
+        may_log_later: bool,
+        records: Option<Arc<dyn RecordSink>>,
+        forerunners: Forerunners,
+    ) -> Result<Running, String> {
         refuse_absent_roots(&plan)?;
         let started = Moment::now();
         let files_max = raise_limit();
@@ -119,8 +147,9 @@ impl Running {
         machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
         let vcl = load_file(&plan, FIRST_PROGRAM)?;
         let from_file = vcl.iter().map(|vcl| vcl.name.clone()).collect();
-        let admin_socket = bind_admin(&plan)?;
-        let listeners = Proxy::bind(&plan.settings, plan.workers_count()).map_err(|e| e.to_string())?;
+        let admin_socket = bind_admin(&plan, &*forerunners.keeper)?;
+        let keeper = Arc::clone(&forerunners.keeper);
+        let listeners = Proxy::bind(&plan.settings, plan.workers_count(), keeper).map_err(|e| e.to_string())?;
         let sockets = listeners.addresses().chain(admin_socket.iter().map(AdminSocket::address));
         become_user(&plan, sockets)?;
         core_dumps::allow(plan.core_dumps);
@@ -129,6 +158,9 @@ impl Running {
             true => Some(start_log(plan.log.as_ref())?),
         };
         let sink = log.clone().map(|log| log as Arc<dyn LogSink>);
+        if let Some(former) = &forerunners.former {
+            former.retire()?;
+        }
         let start = Start {
             records,
             settings: plan.settings.clone(),
@@ -136,11 +168,15 @@ impl Running {
             log: sink,
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
             program: vcl,
-            beneath: open_beneath(&plan)?,
+            beneath: open_beneath(&plan, &forerunners)?,
             fleet_lease: plan.fleet_log.as_ref().map(|log| log.lease),
             memory: Some(Arc::new(Process)),
         };
         let proxy = Proxy::start_on(start, listeners).map_err(|e| e.to_string())?;
+        if let Some(former) = forerunners.former {
+            let failed = |why| format!("cannot start the thread that hears the former process: {why}");
+            former.follow(proxy.clone()).map_err(failed)?;
+        }
         let fleet = join_fleet(&plan, &proxy)?;
         let admin = Arc::new(Admin {
             proxy: proxy.clone(),
@@ -152,6 +188,8 @@ impl Running {
             refresher: Arc::default(),
             history: Arc::default(),
             reloads: Arc::default(),
+            upgrades: Arc::default(),
+            closing: watch::Sender::new(false),
             config: Arc::default(),
         });
         let history = match admin_socket {
@@ -183,7 +221,8 @@ impl Running {
             acme: None,
             traces: None,
             history,
-            _admin_path: admin_path,
+            admin_path,
+            has_retired: false,
         };
         running.start_threads_of(&running.plan.clone())?;
         running.order_certificates();
@@ -309,6 +348,22 @@ impl Running {
         }
     }
 
+    /// Another process takes over: it has the disks and the addresses when this returns, and hears of what is invalidated here. False: it has
+    /// not, and this one goes on.
+    pub fn retire(&mut self, successor: Successor) -> bool {
+        if !self.proxy.retire(successor) {
+            return false;
+        }
+        self.admin.closing.send_replace(true);
+        // Their paths are the other one's.
+        self.admin_path.0 = None;
+        self.acme.iter().for_each(|acme| acme.take_over(None));
+        self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
+        self.history.take().iter().for_each(HistorySampler::finish);
+        self.has_retired = true;
+        true
+    }
+
     pub fn watches_certificates(&self) -> bool {
         !self.watched_tls.is_empty()
     }
@@ -396,7 +451,9 @@ impl Running {
     /// After the workers: the last lines of the log.
     pub fn finish(&self) {
         edge_report::leave(&self.proxy, self.admin.started);
-        self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
+        if !self.has_retired {
+            self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
+        }
         self.history.iter().for_each(HistorySampler::finish);
         if let Some(traces) = &self.traces {
             traces.finish(limits::COLLECTOR_FLUSH_TIMEOUT);
@@ -486,9 +543,9 @@ fn keep_history(plan: &Plan, admin: &Admin) -> Result<HistorySampler, String> {
     })
 }
 
-fn bind_admin(plan: &Plan) -> Result<Option<AdminSocket>, String> {
+fn bind_admin(plan: &Plan, keeper: &dyn SocketKeeper) -> Result<Option<AdminSocket>, String> {
     let AdminAddress::At(address) = &plan.admin.address else { return Ok(None) };
-    match AdminSocket::bind(address) {
+    match AdminSocket::bind(address, keeper) {
         Ok(socket) => Ok(Some(socket)),
         Err(error) => {
             let why = match error.kind() {

@@ -1,7 +1,8 @@
-//! `larder serve`: start what the flags and the config say, then do what signals say.
+//! `larder serve`: start what the flags and the config say, then do what signals and other processes say.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
 use proxy::{Moment, manager_now_us, route_name, wall_now_ms};
@@ -9,24 +10,42 @@ use proxy::{Moment, manager_now_us, route_name, wall_now_ms};
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::config_command;
 use crate::flags::ServeFlags;
+use crate::handing_over::{self, Heir};
 use crate::held_config::ReadConfig;
-use crate::limits::{CERTIFICATE_LOOK_EVERY, ENDING_MARGIN};
+use crate::limits::{
+    CERTIFICATE_LOOK_EVERY, ENDING_MARGIN, SAME_ORDER, SUCCESSOR_GOOD_BYE, UPGRADE_ANSWER_TIME, UPGRADE_PATIENCE,
+};
 use crate::notify_socket::{NotifySocket, ServiceNotice};
 use crate::plan::Plan;
 use crate::plan_changes;
+use crate::process_flags::ProcessRole;
 use crate::process_user;
 use crate::quantities::show_size;
-use crate::reload_board::ReloadOutcome;
+use crate::reload_board::{ReloadOrder, ReloadOutcome};
 use crate::running::{Running, warn_of_names};
 use crate::say::say;
+use crate::serving_place::{PlaceOrder, ServingPlace};
 use crate::signals::{Heard, Signals, Told};
+use crate::supervised;
+use crate::upgrade_board::{NoUpgrade, UpgradeOutcome};
 
 const FAILED: ExitCode = ExitCode::FAILURE;
 /// As clap says it of flags that do not fit together.
 const WRONG_FLAGS: u8 = 2;
 
 pub fn serve(flags: ServeFlags) -> ExitCode {
-    let mut notify = NotifySocket::of_environment();
+    match flags.process.role() {
+        ProcessRole::Supervisor => supervised::supervise(false),
+        ProcessRole::Successor => supervised::supervise(true),
+        role @ (ProcessRole::Supervised | ProcessRole::Alone) => serve_here(flags, role),
+    }
+}
+
+fn serve_here(flags: ServeFlags, role: ProcessRole) -> ExitCode {
+    let mut place = match ServingPlace::take(role) {
+        Ok(place) => place,
+        Err(sentence) => return fail(&sentence),
+    };
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => return fail(&format!("cannot listen for signals: {error}")),
@@ -44,7 +63,7 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
         return if flags.config.is_some() { FAILED } else { ExitCode::from(WRONG_FLAGS) };
     }
     let read = plan.clone();
-    let mut running = match Running::start(plan, flags.config.is_some(), None) {
+    let running = match Running::start(plan, flags.config.is_some(), None, place.forerunners()) {
         Ok(running) => running,
         Err(sentence) => return fail(&sentence),
     };
@@ -57,8 +76,16 @@ pub fn serve(flags: ServeFlags) -> ExitCode {
     }
     introduce(&running);
     warn_of_names(&running.plan);
+    if let Some(link) = &place.link {
+        running.admin.upgrades.lead_to(Arc::clone(link), place.deaths);
+    }
+    if let Err(sentence) = place.serves() {
+        return fail(&sentence);
+    }
+    let notify = place.notify_socket();
     notify.tell(&ServiceNotice::Ready { status: describe(&running.plan) });
-    obey(&mut signals, &mut running, &flags, &mut notify)
+    Obedience { flags, running, place, notify, ends_asked: 0, end_asked_at: None, retired: None, is_succeeded: false }
+        .obey(&mut signals)
 }
 
 const NO_ORIGIN: &str = "error: there is nothing to serve: give --origin http://HOST:PORT, --root DIR, \
@@ -69,53 +96,175 @@ fn fail(sentence: &str) -> ExitCode {
     FAILED
 }
 
-/// What signals ask for, until the workers have ended.
-fn obey(signals: &mut Signals, running: &mut Running, flags: &ServeFlags, notify: &mut NotifySocket) -> ExitCode {
-    let mut ended = running.ended();
-    let mut orders = running.admin.reloads.hear();
-    let mut ends_asked = 0;
-    loop {
-        if ends_asked == 0 {
-            notify.beat(Moment::now(), || running.proxy.take_pulse());
-        }
-        let looks = running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
-        let patience = looks.into_iter().chain(notify.patience()).min();
-        let told = match signals.wait_beside(&mut ended, patience, orders.recv()) {
-            Heard::Order(order) => {
-                let outcome = if ends_asked > 0 { not_reloading() } else { reload(running, flags, notify) };
-                // Who has ordered it may be gone.
-                order.into_iter().for_each(|order| drop(order.send(outcome.clone())));
-                continue;
+/// The main thread, between those who want something of it.
+struct Obedience {
+    flags: ServeFlags,
+    running: Running,
+    place: ServingPlace,
+    notify: NotifySocket,
+    ends_asked: u32,
+    end_asked_at: Option<Moment>,
+    /// The one that takes over from this process.
+    retired: Option<Heir>,
+    /// It serves.
+    is_succeeded: bool,
+}
+
+/// What is wanted, besides signals.
+enum MainOrder {
+    Reload(Option<ReloadOrder>),
+    OfPlace(PlaceOrder),
+}
+
+impl Obedience {
+    /// Does what is wanted, until the workers have ended.
+    fn obey(mut self, signals: &mut Signals) -> ExitCode {
+        let mut ended = self.running.ended();
+        let mut reloads = self.running.admin.reloads.hear();
+        loop {
+            if !self.is_ending() {
+                self.notify.beat(Moment::now(), || self.running.proxy.take_pulse());
             }
-            Heard::Told(told) => told,
+            let looks = self.running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
+            let patience = looks.into_iter().chain(self.notify.patience()).min();
+            let wanted = async {
+                tokio::select! {
+                    order = reloads.recv() => MainOrder::Reload(order),
+                    order = self.place.next_order() => MainOrder::OfPlace(order),
+                }
+            };
+            match signals.wait_beside(&mut ended, patience, wanted) {
+                Heard::Order(MainOrder::Reload(order)) => {
+                    let outcome = if self.is_ending() { not_reloading() } else { self.reload() };
+                    // Who has ordered it may be gone.
+                    order.into_iter().for_each(|order| drop(order.send(outcome.clone())));
+                }
+                Heard::Order(MainOrder::OfPlace(order)) => self.take_place(order),
+                Heard::Told(Told::End) => self.end(),
+                Heard::Told(Told::Reload) if self.is_ending() => drop(not_reloading()),
+                Heard::Told(Told::Reload) => drop(self.reload()),
+                Heard::Upgrade => self.ask_for_upgrade(),
+                Heard::Told(Told::Nothing) => self.running.look_at_certificates(),
+                Heard::Told(Told::Ended) => return self.finish(signals),
+            }
+        }
+    }
+
+    /// Nobody new is let in any more.
+    fn is_ending(&self) -> bool {
+        self.ends_asked > 0 || self.retired.is_some()
+    }
+
+    fn end(&mut self) {
+        let now = Moment::now();
+        let is_same = |before: Moment| u128::from(before.micros_until(now)) < SAME_ORDER.as_micros();
+        if self.end_asked_at.replace(now).is_some_and(is_same) && self.place.link.is_some() {
+            // Whoever signals all processes named larder means one thing.
+            return;
+        }
+        self.ends_asked += 1;
+        if self.ends_asked > 1 {
+            say!("ending at once");
+            return self.running.proxy.drain_now();
+        }
+        let grace = self.running.plan.settings.limits.drain_grace.as_secs();
+        say!("finishing the requests under way, for up to {grace} s (limits.drain_grace); another signal ends at once");
+        tell_of_end(&self.notify, &self.running);
+        self.running.proxy.drain();
+    }
+
+    /// USR2 of whoever does not know which process supervises.
+    fn ask_for_upgrade(&self) {
+        if self.is_ending() {
+            return;
+        }
+        match self.running.admin.upgrades.begin() {
+            Ok(()) => {}
+            Err(NoUpgrade::Alone) => {
+                say!("not upgraded: there is no supervisor that could start another process (--no-supervisor)");
+            }
+            Err(_) => say!("not upgraded: the supervisor is gone"),
+        }
+    }
+
+    fn take_place(&mut self, order: PlaceOrder) {
+        match order {
+            PlaceOrder::Heir(end) => self.place.meet(end, self.running.proxy.key_seed()),
+            PlaceOrder::Retire(heir) if self.is_ending() => heir.refuse("it is ending"),
+            PlaceOrder::Retire(heir) => self.retire(heir),
+            PlaceOrder::Succeeded { process } => self.succeeded(&UpgradeOutcome::Succeeded { process }),
+            PlaceOrder::NotSucceeded(why) => self.succeeded(&UpgradeOutcome::Refused { why }),
+            PlaceOrder::Alone => self.running.proxy.former_has_left(),
+            PlaceOrder::Abandoned => {
+                say!("error: the supervisor is gone; larder ends");
+                // Whoever starts it again needs the addresses and the disks at once.
+                std::process::exit(1);
+            }
+        }
+    }
+
+    fn retire(&mut self, heir: Heir) {
+        let successor = match heir.successor() {
+            Ok(successor) => successor,
+            Err(error) => return heir.refuse(&format!("no thread can be started: {error}")),
         };
-        match told {
-            Told::End if ends_asked == 0 => {
-                ends_asked += 1;
-                let grace = running.plan.settings.limits.drain_grace.as_secs();
-                say!(
-                    "finishing the requests under way, for up to {grace} s (limits.drain_grace); another signal ends at once"
-                );
-                tell_of_end(notify, running);
-                running.proxy.drain();
-            }
-            Told::End => {
-                ends_asked += 1;
-                say!("ending at once");
-                running.proxy.drain_now();
-            }
-            Told::Reload if ends_asked > 0 => drop(not_reloading()),
-            Told::Reload => drop(reload(running, flags, notify)),
-            Told::Nothing => running.look_at_certificates(),
-            Told::Ended => {
-                running.finish();
-                return if ends_asked > 0 {
-                    ExitCode::SUCCESS
-                } else {
-                    fail("all workers have ended, and nobody asked for it; the lines above may say why")
-                };
+        if !self.running.retire(successor) {
+            return heir.refuse("a disk is not done with writing; it stores nothing more until a restart");
+        }
+        let said = self.place.link.as_ref().map_or(Ok(()), |link| link.leaving()).and_then(|()| heir.retired());
+        if let Err(error) = said {
+            say!("warning: the process that takes over is gone: {error}");
+        }
+        handing_over::say_retired(self.running.plan.settings.limits.upgrade_grace);
+        self.retired = Some(heir);
+    }
+
+    /// Or not. Who waits for the answer has to get it before this process may end.
+    fn succeeded(&mut self, outcome: &UpgradeOutcome) {
+        self.is_succeeded = true;
+        if self.running.admin.upgrades.settle(outcome) > 0 && self.retired.is_some() {
+            std::thread::sleep(UPGRADE_ANSWER_TIME);
+        }
+    }
+
+    /// All workers have ended.
+    fn finish(mut self, signals: &mut Signals) -> ExitCode {
+        if self.retired.is_some() && self.ends_asked == 0 {
+            self.wait_for_outcome(signals);
+        }
+        self.running.finish();
+        self.retired.iter().for_each(|heir| heir.finish(SUCCESSOR_GOOD_BYE));
+        if self.is_ending() {
+            return ExitCode::SUCCESS;
+        }
+        fail("all workers have ended, and nobody asked for it; the lines above may say why")
+    }
+
+    /// Somebody may have asked what comes of the upgrade.
+    fn wait_for_outcome(&mut self, signals: &mut Signals) {
+        let (_tell, mut never) = tokio::sync::oneshot::channel();
+        while !self.is_succeeded {
+            match signals.wait_beside(&mut never, Some(UPGRADE_PATIENCE), self.place.next_order()) {
+                Heard::Order(order) => self.take_place(order),
+                Heard::Upgrade | Heard::Told(Told::Reload) => {}
+                Heard::Told(Told::End | Told::Nothing | Told::Ended) => return,
             }
         }
+    }
+
+    /// A reload, between two words to the service manager. What is refused stands in its status until the next one is taken.
+    fn reload(&mut self) -> ReloadOutcome {
+        let (running, notify) = (&mut self.running, &self.notify);
+        notify.tell(&ServiceNotice::Reloading { mono_us: manager_now_us() });
+        let outcome = read_again(running, &self.flags);
+        let status = match &outcome {
+            ReloadOutcome::Taken { .. } => describe(&running.plan),
+            ReloadOutcome::Refused { place, .. } => {
+                format!("the last reload was refused: {place}; {}", describe(&running.plan))
+            }
+        };
+        notify.tell(&ServiceNotice::Ready { status });
+        outcome
     }
 }
 
@@ -130,20 +279,6 @@ const REFUSED: &str = "the new config is refused, the old one stays";
 fn not_reloading() -> ReloadOutcome {
     say!("not reloading: larder is ending");
     ReloadOutcome::refused("larder is ending".to_owned())
-}
-
-/// A reload, between two words to the service manager. What is refused stands in its status until the next one is taken.
-fn reload(running: &mut Running, flags: &ServeFlags, notify: &NotifySocket) -> ReloadOutcome {
-    notify.tell(&ServiceNotice::Reloading { mono_us: manager_now_us() });
-    let outcome = read_again(running, flags);
-    let status = match &outcome {
-        ReloadOutcome::Taken { .. } => describe(&running.plan),
-        ReloadOutcome::Refused { place, .. } => {
-            format!("the last reload was refused: {place}; {}", describe(&running.plan))
-        }
-    };
-    notify.tell(&ServiceNotice::Ready { status });
-    outcome
 }
 
 /// HUP, or an order over the admin address: the config anew, and the log's file anew. What comes of it is said here, and told to who asks later.

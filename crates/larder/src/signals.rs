@@ -27,6 +27,8 @@ pub enum Told {
 /// That, or an order from elsewhere.
 pub enum Heard<T> {
     Told(Told),
+    /// USR2.
+    Upgrade,
     Order(T),
 }
 
@@ -35,6 +37,7 @@ pub struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    upgrade: Signal,
 }
 
 impl Signals {
@@ -44,15 +47,20 @@ impl Signals {
         let hangup = signal(SignalKind::hangup())?;
         let terminate = signal(SignalKind::terminate())?;
         let interrupt = signal(SignalKind::interrupt())?;
+        let upgrade = signal(SignalKind::user_defined2())?;
         drop(guard);
-        Ok(Signals { runtime, hangup, terminate, interrupt })
+        Ok(Signals { runtime, hangup, terminate, interrupt, upgrade })
     }
 
     /// Waits for the next event, at most for `patience`.
     pub fn wait(&mut self, ended: &mut oneshot::Receiver<()>, patience: Option<Duration>) -> Told {
-        match self.wait_beside(ended, patience, std::future::pending::<Infallible>()) {
-            Heard::Told(told) => told,
-            Heard::Order(never) => match never {},
+        loop {
+            match self.wait_beside(ended, patience, std::future::pending::<Infallible>()) {
+                Heard::Told(told) => return told,
+                // Nobody takes over from who does not serve as `larder serve` does.
+                Heard::Upgrade => {}
+                Heard::Order(never) => match never {},
+            }
         }
     }
 
@@ -63,7 +71,7 @@ impl Signals {
         patience: Option<Duration>,
         order: impl Future<Output = T>,
     ) -> Heard<T> {
-        let Signals { runtime, hangup, terminate, interrupt } = self;
+        let Signals { runtime, hangup, terminate, interrupt, upgrade } = self;
         runtime.block_on(async {
             let patience = async {
                 match patience {
@@ -78,6 +86,7 @@ impl Signals {
                 _ = terminate.recv() => Heard::Told(Told::End),
                 _ = interrupt.recv() => Heard::Told(Told::End),
                 _ = hangup.recv() => Heard::Told(Told::Reload),
+                _ = upgrade.recv() => Heard::Upgrade,
                 order = order => Heard::Order(order),
                 () = patience => Heard::Told(Told::Nothing),
             }

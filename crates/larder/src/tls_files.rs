@@ -12,6 +12,7 @@ use tls::{
 };
 
 use crate::bounded_file;
+use crate::kernel_random;
 use crate::limits::{OCSP_BYTES_MAX, TICKET_SECRET_BYTES_MAX};
 
 /// Who is more than this may read a key.
@@ -186,7 +187,20 @@ fn of_file(path: &Path, why: &str) -> TlsFault {
 /// Of all listeners that have no secret of their own, over reloads.
 fn tickets_of_process() -> Arc<TicketKeys> {
     static KEYS: OnceLock<Arc<TicketKeys>> = OnceLock::new();
-    Arc::clone(KEYS.get_or_init(|| Arc::new(TicketKeys::random())))
+    let keys = || TicketKeys::of_secret(ticket_secret_of_process()).unwrap_or_else(TicketKeys::random);
+    Arc::clone(KEYS.get_or_init(|| Arc::new(keys())))
+}
+
+static TICKET_SECRET: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// What those are made of: for the process that takes over from this one.
+pub fn ticket_secret_of_process() -> &'static [u8] {
+    TICKET_SECRET.get_or_init(|| kernel_random::bytes::<{ TicketKeys::SECRET_BYTES_MIN }>().to_vec())
+}
+
+/// They are those of the process before this one. To be said before anything of TLS is read.
+pub fn take_over_ticket_secret(secret: Vec<u8>) {
+    let _ = TICKET_SECRET.set(secret);
 }
 
 /// Of all listeners that take early data, over reloads.

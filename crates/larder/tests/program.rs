@@ -232,6 +232,10 @@ mod stillness;
 mod strict_head;
 #[path = "program/subject.rs"]
 mod subject;
+#[path = "program/supervised_larder.rs"]
+mod supervised_larder;
+#[path = "program/taken_over.rs"]
+mod taken_over;
 #[path = "program/test_browser.rs"]
 mod test_browser;
 #[path = "program/tls_early_data.rs"]

@@ -80,6 +80,8 @@ pub(crate) struct Shared {
     pub(crate) export_queue: Arc<ExportQueue>,
     pub(crate) records: Option<Arc<dyn RecordSink>>,
     pub(crate) draining: AtomicBool,
+    /// Another process has the addresses and the disks by now.
+    pub(crate) handed_over: AtomicBool,
     pub(crate) client_permits: Arc<ClientPermits>,
     /// Of those whose requests are limited.
     pub(crate) rates: RateTable,

@@ -194,6 +194,8 @@ pub struct Limits {
     pub memcached_values_bytes_max: usize,
     /// How long a drain waits for what is in flight.
     pub drain_grace: Duration,
+    /// How long a process that another one has taken over from waits for what is in flight.
+    pub upgrade_grace: Duration,
 }
 
 impl Default for Limits {
@@ -265,6 +267,7 @@ impl Default for Limits {
             tunnel_idle_timeout: Duration::from_secs(3600),
             memcached_values_bytes_max: 256 << 20,
             drain_grace: Duration::from_secs(30),
+            upgrade_grace: Duration::from_secs(600),
         }
     }
 }
@@ -342,6 +345,10 @@ pub(crate) const PACED_PIECE_BYTES_MAX: u64 = 64 << 10;
 pub(crate) const UNDER_WAY_SHARDS: usize = 64;
 /// What an entry of the table costs beside its fields.
 pub(crate) const ADMISSION_BYTES: usize = 128;
+
+/// What a process that another one has taken over from keeps of its memory's limit: the share, in powers of two, and at least.
+pub(crate) const RETIRED_MEMORY_SHIFT: u32 = 4;
+pub(crate) const RETIRED_MEMORY_MIN: usize = 16 << 20;
 
 /// How long the end of the process waits for the disks to write what is queued.
 pub(crate) const DISK_CLOSE_MAX: Duration = Duration::from_secs(10);

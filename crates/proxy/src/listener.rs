@@ -32,7 +32,7 @@ pub(crate) const UNSENT_BYTES_MAX: u32 = 256 << 10;
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Binds an address for `cores` cores. Says what could not be bound and why.
-pub(crate) fn bind(settings: &ListenerSettings, cores: usize) -> Result<(ListenAddress, Vec<Listener>), String> {
+pub(crate) fn bind(settings: &ListenerSettings, cores: usize) -> Result<(ListenAddress, Vec<OwnedFd>), String> {
     let failed = |address: &dyn std::fmt::Display, error: io::Error| match error.kind() {
         io::ErrorKind::AddrInUse => format!("cannot listen on {address}: the address is in use"),
         io::ErrorKind::PermissionDenied if matches!(settings.address, ListenAddress::Tcp(_)) => format!(
@@ -43,15 +43,12 @@ pub(crate) fn bind(settings: &ListenerSettings, cores: usize) -> Result<(ListenA
     match &settings.address {
         ListenAddress::Tcp(address) => {
             let bound = claim(*address).map_err(|e| failed(address, e))?;
-            let listeners = (0..cores)
-                .map(|_| Ok(Listener { settings: settings.clone(), socket: bind_tcp(bound)? }))
-                .collect::<io::Result<_>>()
-                .map_err(|e| failed(address, e))?;
-            Ok((ListenAddress::Tcp(bound), listeners))
+            let sockets = (0..cores).map(|_| bind_tcp(bound)).collect::<io::Result<_>>();
+            Ok((ListenAddress::Tcp(bound), sockets.map_err(|e| failed(address, e))?))
         }
         ListenAddress::Unix(path) => {
             let socket = bind_unix(path).map_err(|e| failed(&format_args!("unix:{}", path.display()), e))?;
-            Ok((settings.address.clone(), vec![Listener { settings: settings.clone(), socket }]))
+            Ok((settings.address.clone(), vec![socket]))
         }
     }
 }
@@ -77,6 +74,24 @@ fn bind_tcp(address: SocketAddr) -> io::Result<OwnedFd> {
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
+}
+
+/// One that somebody else has bound is as if it had been bound here.
+pub(crate) fn make_ready(socket: &OwnedFd, is_unix: bool) -> io::Result<()> {
+    let socket = socket2::SockRef::from(socket);
+    socket.set_nonblocking(true)?;
+    if !is_unix {
+        socket.set_tcp_nodelay(true)?;
+        socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+        socket.listen(BACKLOG)?;
+    }
+    Ok(())
+}
+
+/// Where it listens, for settings that it was bound by.
+pub(crate) fn address_of(socket: &OwnedFd, settings: &ListenerSettings) -> ListenAddress {
+    let local = socket2::SockRef::from(socket).local_addr().ok().and_then(|address| address.as_socket());
+    local.map_or_else(|| settings.address.clone(), ListenAddress::Tcp)
 }
 
 fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
@@ -144,6 +159,10 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
             Err(error) => pause_after(&core, &error).await,
         }
     }
+    if core.shared.is_handed_over() {
+        // Who waits there is the next process's.
+        return;
+    }
     while let Ok((fd, peer)) = accept(socket.get_ref().as_fd()) {
         place(&core, arrived(fd, peer));
     }
@@ -161,7 +180,7 @@ fn remove_socket(core: &Core, path: &PathBuf) {
     }
 }
 
-fn accept(listener: impl AsFd) -> io::Result<(OwnedFd, Peer)> {
+pub(crate) fn accept(listener: impl AsFd) -> io::Result<(OwnedFd, Peer)> {
     let (socket, address) = acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     let peer = address.and_then(|any: SocketAddrAny| SocketAddr::try_from(any).ok()).map_or(Peer::UNIX, Peer::of);
     Ok((socket, peer))

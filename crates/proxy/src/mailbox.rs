@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use cache::{Flight, Notifier};
 use parking_lot::Mutex;
@@ -24,7 +25,8 @@ pub(crate) enum Message {
     Reloaded,
     /// Say that you go round, by the number of the question.
     Pulse(u64),
-    Drain,
+    /// Let nobody in any more, and finish what is under way in so long.
+    Drain(Duration),
     DrainNow,
 }
 

@@ -15,7 +15,7 @@ use vcl::World;
 use wire::Refusal;
 
 use crate::accepted::Listener;
-use crate::bound_listeners::BoundListeners;
+use crate::bound_listeners::{BoundListener, BoundListeners};
 use crate::clock::{Clock, Moment, deadline_now_ms, mono_now_ms};
 use crate::coder_account::CoderAccount;
 use crate::coding_threads::{CodingStatus, CodingThreads};
@@ -35,7 +35,6 @@ use crate::hit_history::{HitHistory, HitRatios};
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
 use crate::limits::DISK_CLOSE_MAX;
-use crate::listener;
 use crate::listener_tls::ListenerTls;
 use crate::log_sink::LogSink;
 use crate::lurker;
@@ -51,6 +50,7 @@ use crate::records::expiry_records::ExpiryRecords;
 use crate::route_rules::rate_table::RateTable;
 use crate::settings::{EvictionChoice, ListenAddress, ListenerSettings, RouteSettings, RouteTarget, Settings};
 use crate::site::Site;
+use crate::socket_keeper::{NoKeeper, SocketKeeper};
 use crate::stderr_line::complain;
 use crate::traces::export_queue::ExportQueue;
 use crate::transaction::transaction_states::TRANSACTION_EDGES;
@@ -98,6 +98,7 @@ pub struct Proxy {
     instance: Arc<str>,
     /// Which settings are bound to which addresses.
     bound: Arc<Mutex<Vec<(ListenerSettings, ListenAddress)>>>,
+    keeper: Arc<dyn SocketKeeper>,
     threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
@@ -123,14 +124,19 @@ pub struct Start {
 impl Proxy {
     /// Binds every listener, then starts `workers` threads.
     pub fn start(start: Start) -> Result<Proxy, StartError> {
-        let listeners = Proxy::bind(&start.settings, start.workers)?;
+        let listeners = Proxy::bind(&start.settings, start.workers, Arc::new(NoKeeper))?;
         Proxy::start_on(start, listeners)
     }
 
-    /// Binds every listener for so many workers. What they are asked waits until a proxy starts on them.
-    pub fn bind(settings: &Settings, workers: usize) -> Result<BoundListeners, StartError> {
+    /// Binds every listener for so many workers, or takes the sockets that the keeper has. What they are asked waits until a proxy starts
+    /// on them.
+    pub fn bind(
+        settings: &Settings,
+        workers: usize,
+        keeper: Arc<dyn SocketKeeper>,
+    ) -> Result<BoundListeners, StartError> {
         check(settings)?;
-        BoundListeners::bind(&settings.listeners, workers.max(1)).map_err(StartError::Listen)
+        BoundListeners::bind(&settings.listeners, workers.max(1), keeper).map_err(StartError::Listen)
     }
 
     /// Starts `workers` threads on what was bound for as many, by the same settings.
@@ -138,9 +144,10 @@ impl Proxy {
         let workers = start.workers.max(1);
         let mut sockets = Vec::new();
         let mut bound = Vec::new();
-        for (settings, address, listeners) in listeners.0 {
-            bound.push((settings, address));
-            sockets.push(listeners);
+        let BoundListeners { listeners, keeper } = listeners;
+        for listener in listeners {
+            bound.push((listener.settings, listener.address));
+            sockets.push(listener.sockets);
         }
         let instance: Arc<str> = instance_id().into();
         let memory = start.memory.clone();
@@ -157,8 +164,13 @@ impl Proxy {
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::Thread)?;
-        let proxy =
-            Proxy { shared, instance, bound: Arc::new(Mutex::new(bound)), threads: Arc::new(Mutex::new(threads)) };
+        let proxy = Proxy {
+            shared,
+            instance,
+            bound: Arc::new(Mutex::new(bound)),
+            keeper,
+            threads: Arc::new(Mutex::new(threads)),
+        };
         sockets.into_iter().for_each(|listeners| proxy.open(listeners));
         Ok(proxy)
     }
@@ -178,8 +190,7 @@ impl Proxy {
         let mut fresh = Vec::new();
         for listener in &settings.listeners {
             if !bound.iter().any(|(known, _)| known == listener) {
-                let (address, listeners) = listener::bind(listener, workers).map_err(StartError::Listen)?;
-                fresh.push((listener.clone(), address, listeners));
+                fresh.push(BoundListener::bind(listener, workers, &*self.keeper).map_err(StartError::Listen)?);
             }
         }
         let listeners = settings.listeners.clone();
@@ -207,7 +218,13 @@ impl Proxy {
             None => self.shared.site.load().program.clone(),
         };
         // From here on nothing is refused any more.
-        bound.retain(|(known, _)| listeners.contains(known));
+        let (kept, closed): (Vec<_>, Vec<_>) = bound.drain(..).partition(|(known, _)| listeners.contains(known));
+        *bound = kept;
+        let is_left = |address: &ListenAddress| !listeners.iter().any(|listener| listener.address == *address);
+        closed
+            .iter()
+            .filter(|(known, _)| is_left(&known.address))
+            .for_each(|(known, _)| self.keeper.release(&known.address));
         for (known, _) in &*bound {
             let same = listeners.iter().find(|listener| *listener == known);
             if let (Some(tls), Some(renewed)) = (&known.tls, same.and_then(|listener| listener.tls.as_ref())) {
@@ -220,9 +237,9 @@ impl Proxy {
         // Those of the former configuration end with it, whoever still works on it.
         *self.shared.probes.lock() = probes;
         drop(changes);
-        for (settings, address, listeners) in fresh {
-            bound.push((settings, address));
-            self.open(listeners);
+        for listener in fresh {
+            bound.push((listener.settings, listener.address));
+            self.open(listener.sockets);
         }
         Ok(warnings)
     }
@@ -274,8 +291,13 @@ impl Proxy {
 
     /// Stops accepting and finishes what is in flight, for at most `limits.drain_grace`.
     pub fn drain(&self) {
+        let grace = self.shared.site.load().settings.limits.drain_grace;
+        self.drain_within(grace);
+    }
+
+    pub(crate) fn drain_within(&self, grace: Duration) {
         self.shared.draining.store(true, Ordering::Relaxed);
-        self.post_to_all(|| Message::Drain);
+        self.post_to_all(|| Message::Drain(grace));
     }
 
     /// Is nobody new let in?
@@ -408,8 +430,9 @@ impl Proxy {
 
     /// One listener a core; a UNIX socket has only one, on the first core, which hands connections on.
     fn open(&self, listeners: Vec<Listener>) {
-        for (core, listener) in listeners.into_iter().enumerate() {
-            self.shared.mailboxes[core].post(Message::Open(Box::new(listener)));
+        let cores = self.shared.mailboxes.len();
+        for (at, listener) in listeners.into_iter().enumerate() {
+            self.shared.mailboxes[at % cores].post(Message::Open(Box::new(listener)));
         }
     }
 
@@ -469,6 +492,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         export_queue: Arc::new(ExportQueue::new(workers)),
         records,
         draining: AtomicBool::new(false),
+        handed_over: AtomicBool::new(false),
         client_permits: Arc::default(),
         rates: RateTable::default(),
         admissions: KnownAdmissions::default(),

@@ -74,7 +74,7 @@ async fn obey(core: &Rc<Core>) {
                     core.listeners.send_replace(());
                 }
                 Message::Pulse(question) => core.shared.pulse.answer(core.index, question),
-                Message::Drain => drain(core),
+                Message::Drain(grace) => drain(core, grace),
                 Message::DrainNow => end_now(core),
             }
         }
@@ -90,13 +90,12 @@ fn open(core: &Rc<Core>, listener: Listener) {
     });
 }
 
-fn drain(core: &Rc<Core>) {
-    if core.draining.replace(true) {
-        return;
+/// A second time it may only be over sooner.
+fn drain(core: &Rc<Core>, grace: Duration) {
+    if !core.draining.replace(true) {
+        core.listeners.send_replace(());
+        core.slots.drain(CloseReason::Drain);
     }
-    let grace = core.site.borrow().settings.limits.drain_grace;
-    core.listeners.send_replace(());
-    core.slots.drain(CloseReason::Drain);
     let core = Rc::clone(core);
     tokio::task::spawn_local(async move {
         tokio::time::sleep(grace).await;

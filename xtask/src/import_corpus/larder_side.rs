@@ -54,7 +54,7 @@ pub fn start(
     };
     site.write("larder.toml", &text)?;
     let mut larder = Command::new(project.larder());
-    larder.args(["serve", "--config", "larder.toml", "--admin", "off", "--workers", "1"]);
+    larder.args(["serve", "--no-supervisor", "--config", "larder.toml", "--admin", "off", "--workers", "1"]);
     site.start("larder", larder)?;
     for port in listening.values() {
         ports::wait(*port, START_SECONDS_MAX, || site.is_up())

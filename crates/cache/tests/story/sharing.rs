@@ -94,7 +94,7 @@ impl Nodes {
         let tier = Arc::clone(&self.shelf) as Arc<dyn SecondTier>;
         let shared = Some(SharedTier { tier, seed: *b"the same for all", run });
         let post = Arc::new(Post::default());
-        let cache = Cache::above(CacheSettings::default(), post.clone(), Beneath { disk: None, shared });
+        let cache = Cache::above(CacheSettings::default(), post.clone(), Beneath { shared, ..Beneath::default() });
         cache.note_log_place(self.place(), false);
         self.nodes.push(Stage { cache, post, now: at(1_000_000) });
         self
@@ -290,7 +290,7 @@ fn before_the_log_was_heard_nothing_is_believed_or_kept() {
     let tier = Arc::clone(&nodes.shelf) as Arc<dyn SecondTier>;
     let shared = Some(SharedTier { tier, seed: *b"the same for all", run: 2 });
     let post = Arc::new(Post::default());
-    let cache = Cache::above(CacheSettings::default(), post.clone(), Beneath { disk: None, shared });
+    let cache = Cache::above(CacheSettings::default(), post.clone(), Beneath { shared, ..Beneath::default() });
     nodes.nodes.push(Stage { cache, post, now: at(1_000_000) });
     assert_eq!(nodes.asks(1, "/a"), "origin");
     nodes.store(1, "/b", storable(MINUTE_MS));

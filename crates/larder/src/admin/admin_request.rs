@@ -18,6 +18,7 @@ use super::probe_request::{self, Probe};
 use super::vcl_requests::{NotVcl, VclReply, VclRequest};
 use super::{
     Rights, config_request, fleet_request, is_loopback, metrics_text, note_request, reload_request, status_json,
+    upgrade_request,
 };
 
 /// How far reading came.
@@ -82,6 +83,7 @@ pub enum Answer {
     },
     /// The config is to be read again.
     Reload,
+    Upgrade,
     /// An operator writes something down.
     Note(String),
     /// What is drawn of the last hour, or day.
@@ -200,6 +202,12 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
         Err(NotVcl::Elsewhere) => {}
     }
+    match upgrade_request::is_asked_by(request) {
+        Ok(()) if !may_change(&request.fields, door, rights) => return needs_rights(),
+        Ok(()) => return Answer::Upgrade,
+        Err(NotVcl::Refused(status, why)) => return Answer::refusal(status, why),
+        Err(NotVcl::Elsewhere) => {}
+    }
     match note_request::text_of(request) {
         Ok(_) if !may_change(&request.fields, door, rights) => return needs_rights(),
         Ok(text) => return Answer::Note(text),
@@ -224,7 +232,7 @@ fn judge(received: &ReceivedRequest<'_>, door: Door, rights: &Rights) -> Answer 
         _ => {
             return Answer::refusal(
                 404,
-                "there are /, /status, /metrics, /healthz, /readyz, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /fleet, /purge, /refresh, /reload, /notes, /warm and /tags",
+                "there are /, /status, /metrics, /healthz, /readyz, /history, /log, /origins, /vcl, /backends, /bans, /config, /explain, /fleet, /purge, /refresh, /reload, /upgrade, /notes, /warm and /tags",
             );
         }
     };
@@ -356,6 +364,7 @@ impl Answer {
             | Answer::Fleet { .. }
             | Answer::Probe { .. }
             | Answer::Reload
+            | Answer::Upgrade
             | Answer::Note(_)
             | Answer::Events(_) => {
                 unreachable!("it is done before it is answered")

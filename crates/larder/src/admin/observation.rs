@@ -13,6 +13,7 @@ use crate::acme_board::AcmeStatus;
 use crate::addresses::show_listen;
 use crate::process_memory;
 use crate::reload_board::ReloadFigures;
+use crate::upgrade_board::ProcessFigures;
 
 /// The figures of one moment.
 #[derive(Clone, Debug)]
@@ -46,6 +47,7 @@ pub struct Observation {
     /// Orders, and those of them that failed.
     pub acme_counts: (u64, u64),
     pub reloads: ReloadFigures,
+    pub processes: ProcessFigures,
     /// Of the log of purges that is shared, if one is.
     pub fleet: Option<FleetStatus>,
     pub fleet_lease_lapsed: bool,
@@ -101,6 +103,7 @@ pub struct Circumstances {
     pub acme: Vec<AcmeStatus>,
     pub acme_counts: (u64, u64),
     pub reloads: ReloadFigures,
+    pub processes: ProcessFigures,
     pub fleet: Option<FleetStatus>,
 }
 
@@ -138,6 +141,7 @@ impl Observation {
             acme: circumstances.acme,
             acme_counts: circumstances.acme_counts,
             reloads: circumstances.reloads,
+            processes: circumstances.processes,
             fleet: circumstances.fleet,
             fleet_lease_lapsed: proxy.has_fleet_lease_lapsed(),
             shared: proxy.shared_tier_status(),
@@ -283,6 +287,7 @@ pub mod tests {
                 last_failure: Some("connection refused".to_owned()),
             }],
             acme_counts: (6, 5),
+            processes: ProcessFigures { deaths: 3, upgrades_refused: 1 },
             reloads: ReloadFigures {
                 taken: 8,
                 refused: 7,

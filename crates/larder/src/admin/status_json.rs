@@ -7,7 +7,7 @@
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` and `nodes` as `origins`;
 //! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
 //! directory, expires, renews, failures, last_failure); `coding` (threads; of the work that somebody waits for, `now`, and the other, `idle`: jobs,
-//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `reloads` (taken, failures, and the last one: at, outcome, changed and warnings or
+//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `processes` (deaths, upgrades_refused); `reloads` (taken, failures, and the last one: at, outcome, changed and warnings or
 //! error); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
@@ -23,6 +23,7 @@ use super::reload_request::outcome_json;
 use super::vcl_requests::vcls_json;
 use crate::expiry_watch::show_date;
 use crate::reload_board::ReloadFigures;
+use crate::upgrade_board::ProcessFigures;
 
 /// The object as text, ended by a line feed.
 pub fn status(seen: &Observation) -> String {
@@ -106,6 +107,8 @@ pub fn status(seen: &Observation) -> String {
     top.insert("acme".to_owned(), ordered.collect());
     top.insert("coding".to_owned(), coding(&seen.coding));
     top.insert("reloads".to_owned(), reloads(&seen.reloads));
+    let ProcessFigures { deaths, upgrades_refused } = seen.processes;
+    top.insert("processes".to_owned(), json!({ "deaths": deaths, "upgrades_refused": upgrades_refused }));
     format!("{}\n", Value::Object(top))
 }
 

@@ -200,6 +200,8 @@ limits! {
     memcached_values_bytes_max => memcached_values_bytes_max: bytes(1 << 10..=ANY);
     /// How long the end of the process waits for requests that are under way.
     drain_grace => drain_grace: time(false);
+    /// How long a process waits for them that another one has taken over from (`larder upgrade`).
+    upgrade_grace => upgrade_grace: time(false);
 }
 
 pub fn read(mut section: Section<'_>, limits: &mut Limits) {

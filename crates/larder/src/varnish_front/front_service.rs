@@ -24,7 +24,7 @@ use super::kept_vcls::{self, Kept, KeptKind};
 use crate::admin::observation::Observation;
 use crate::admin::vcl_requests;
 use crate::plan::Plan;
-use crate::running::Running;
+use crate::running::{Forerunners, Running};
 use crate::say::say;
 use crate::varnish_parameters;
 use crate::vcl_loading::Ready;
@@ -164,8 +164,9 @@ impl FrontService {
         // Nobody is let in before all programs are there.
         let mut closed = plan.clone();
         closed.settings.listeners.clear();
-        let running = Running::start(closed, false, self.log.clone().map(|log| log as Arc<dyn RecordSink>))
-            .map_err(Refusal::Cannot)?;
+        let running =
+            Running::start(closed, false, self.log.clone().map(|log| log as Arc<dyn RecordSink>), Forerunners::none())
+                .map_err(Refusal::Cannot)?;
         let is_ending = Arc::new(AtomicBool::new(false));
         let (tell, ended) = mpsc::channel();
         let died = running.ended();

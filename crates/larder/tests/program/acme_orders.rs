@@ -85,7 +85,12 @@ mod tests {
             let ports = self.directory.join("ports");
             let _ = std::fs::remove_file(&ports);
             let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-            command.arg("serve").args(words).args(["--workers", "2", "--admin", &self.admin.to_string()]);
+            command.args(["serve", "--no-supervisor"]).args(words).args([
+                "--workers",
+                "2",
+                "--admin",
+                &self.admin.to_string(),
+            ]);
             command.arg("--ports-file").arg(&ports);
             let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn();
             self.child = Some(Running(child.expect("larder can be started")));

@@ -19,7 +19,7 @@ impl ConfiguredLarder {
         std::fs::write(&config, text).unwrap();
         let errors = std::fs::File::create(folder.join(format!("{name}.stderr"))).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+        command.args(["serve", "--no-supervisor", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
         let child = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
         let mut address = None;
         wait_for("larder names its port", || {

@@ -283,7 +283,10 @@ mod tests {
 
         fn start(&self) -> Running {
             let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-            command.args(["serve", "--config"]).arg(self.folder.join("larder.toml")).stdin(Stdio::null());
+            command
+                .args(["serve", "--no-supervisor", "--config"])
+                .arg(self.folder.join("larder.toml"))
+                .stdin(Stdio::null());
             let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("larder starts"));
             wait_until_it_listens(self.admin);
             running

@@ -131,7 +131,11 @@ impl Explained {
         std::fs::write(folder.join("token"), TOKEN).unwrap();
         let errors = std::fs::File::create(folder.join("stderr")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--workers", "1", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+        command
+            .args(["serve", "--no-supervisor", "--workers", "1", "--config"])
+            .arg(&config)
+            .arg("--ports-file")
+            .arg(&ports);
         let child = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
         let mut listed = String::new();
         wait_for("larder names its ports", || {

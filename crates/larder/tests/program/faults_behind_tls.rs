@@ -69,7 +69,11 @@ fn larder(origin: &TlsOrigin, host: &str, limits: &str) -> Larder {
     std::fs::write(&config, text).expect("the target folder can be written");
     let errors = std::fs::File::create(place.join("stderr")).expect("the target folder can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    command.args(["serve", "--workers", "1", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+    command
+        .args(["serve", "--no-supervisor", "--workers", "1", "--config"])
+        .arg(&config)
+        .arg("--ports-file")
+        .arg(&ports);
     let child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().expect("larder can be started");
     let child = Running(child);

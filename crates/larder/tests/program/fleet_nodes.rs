@@ -103,7 +103,7 @@ mod tests {
         std::fs::write(&config, text).unwrap();
         let errors = std::fs::File::create(folder.join(format!("{at}.stderr"))).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--config"]).arg(&config);
+        command.args(["serve", "--no-supervisor", "--config"]).arg(&config);
         Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap())
     }
 

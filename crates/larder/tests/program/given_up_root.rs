@@ -46,7 +46,7 @@ fn low_address() -> SocketAddr {
 fn serve(folder: &Path, words: &[&str]) -> Running {
     let said = std::fs::File::create(folder.join("said")).expect("it is ours");
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    command.arg("serve").args(words).current_dir(folder).stderr(said).stdout(Stdio::null());
+    command.args(["serve", "--no-supervisor"]).args(words).current_dir(folder).stderr(said).stdout(Stdio::null());
     Running(command.spawn().expect("larder can be started"))
 }
 
@@ -177,7 +177,13 @@ fn root_is_warned_of_unless_it_is_meant() {
     let program = folder.join("larder");
     std::fs::copy(env!("CARGO_BIN_EXE_larder"), &program).expect("there is room for a copy");
     let mut command = Command::new(&program);
-    command.arg("serve").args(words).args(["--user", "root"]).current_dir(&folder).uid(NOBODY).gid(NOBODY);
+    command
+        .args(["serve", "--no-supervisor"])
+        .args(words)
+        .args(["--user", "root"])
+        .current_dir(&folder)
+        .uid(NOBODY)
+        .gid(NOBODY);
     let done = command.output().expect("larder can be started");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(1), "{said}");

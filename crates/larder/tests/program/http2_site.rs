@@ -52,7 +52,11 @@ impl Site {
         std::fs::write(&config, text).unwrap();
         let errors = std::fs::File::create(directory.join("stderr")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--workers", "1", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+        command
+            .args(["serve", "--no-supervisor", "--workers", "1", "--config"])
+            .arg(&config)
+            .arg("--ports-file")
+            .arg(&ports);
         let child = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
         let (mut address, mut admin) = (None, None);
         wait_for("larder names its ports", || {

@@ -36,7 +36,9 @@ fn what_names_no_listener_is_not_served() {
         let (code, said) = larder(&folder, &["import", name, "-o", "larder.toml"]);
         let line = format!("{name}:1: not carried over: addresses: nobody listens");
         assert!(code == Some(1) && said.contains(&line), "{name}: {said}");
-        for words in [&["check", "--file-only", "larder.toml"][..], &["serve", "--config", "larder.toml"]] {
+        for words in
+            [&["check", "--file-only", "larder.toml"][..], &["serve", "--no-supervisor", "--config", "larder.toml"]]
+        {
             let (code, said) = larder(&folder, words);
             assert!(code == Some(1) && said.contains("`address` is missing"), "{name} {words:?}: {said}");
         }

@@ -121,7 +121,7 @@ impl Beside {
         ));
         let errors = std::fs::File::create(self.folder.join("larder.stderr")).unwrap();
         let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-        larder.args(["serve", "--workers", "1", "--config"]).arg(&toml);
+        larder.args(["serve", "--no-supervisor", "--workers", "1", "--config"]).arg(&toml);
         self.running.push(Running(larder.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap()));
         for (theirs, ours) in self.addresses.values() {
             wait_until_it_listens(*theirs);

@@ -226,7 +226,17 @@ mod tests {
         );
         let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
         larder
-            .args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"])
+            .args([
+                "serve",
+                "--no-supervisor",
+                "--admin",
+                "off",
+                "--workers",
+                "1",
+                "--listen",
+                &ours.to_string(),
+                "--config",
+            ])
             .arg(&output);
         let larder = Running(larder.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         wait_until_it_listens(theirs);

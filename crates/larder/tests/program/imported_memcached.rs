@@ -171,7 +171,17 @@ http {
 
     fn larder(config: &Path, address: SocketAddr) -> Running {
         let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-        larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &address.to_string(), "--config"]);
+        larder.args([
+            "serve",
+            "--no-supervisor",
+            "--admin",
+            "off",
+            "--workers",
+            "1",
+            "--listen",
+            &address.to_string(),
+            "--config",
+        ]);
         let running = run(larder.arg(config));
         wait_for("larder listens", || TcpStream::connect(address).is_ok());
         running

@@ -30,7 +30,17 @@ fn what_is_led_from_the_clear_to_tls_is_not_shown_in_the_clear() {
     let ours = free_address();
     let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
     check(&format!("{both} {led}"), 1, &[to_tls], &[]);
-    larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
+    larder.args([
+        "serve",
+        "--no-supervisor",
+        "--admin",
+        "off",
+        "--workers",
+        "1",
+        "--listen",
+        &ours.to_string(),
+        "--config",
+    ]);
     let larder = larder.arg(folder.join("out.toml")).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
     let _larder = Running(larder.unwrap());
     wait_until_it_listens(ours);

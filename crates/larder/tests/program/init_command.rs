@@ -32,7 +32,10 @@ fn is_served(folder: &Path, address: std::net::SocketAddr, expect: &str) {
     let only_warns = !said(&checked).contains("error");
     assert!(checked.status.success() && only_warns, "{}", said(&checked));
     let mut command = Command::new(PROGRAM);
-    command.args(["serve", "--config", "larder.toml", "--admin", "off"]).current_dir(folder).stderr(Stdio::null());
+    command
+        .args(["serve", "--no-supervisor", "--config", "larder.toml", "--admin", "off"])
+        .current_dir(folder)
+        .stderr(Stdio::null());
     let _running = Running(command.spawn().expect("larder can be started"));
     wait_until_it_listens(address);
     let answer = get(address, "/").expect("it answers");
@@ -46,7 +49,10 @@ fn an_application_of_the_browser_starts_at_every_path() {
     let written = larder(&folder, &["init", "--root", "www", "--preset", "spa", "--listen", &address.to_string()]);
     assert!(written.status.success(), "{}", said(&written));
     let mut command = Command::new(PROGRAM);
-    command.args(["serve", "--config", "larder.toml", "--admin", "off"]).current_dir(&folder).stderr(Stdio::null());
+    command
+        .args(["serve", "--no-supervisor", "--config", "larder.toml", "--admin", "off"])
+        .current_dir(&folder)
+        .stderr(Stdio::null());
     let _running = Running(command.spawn().expect("larder can be started"));
     wait_until_it_listens(address);
     let answer = get(address, "/some/deep/link").expect("it answers");
@@ -65,7 +71,7 @@ fn what_flags_ask_for_is_written_checked_and_served() {
     is_served(&folder, files, "a page of the folder");
     // Another one stands in front of it.
     let behind = Command::new(PROGRAM)
-        .args(["serve", "--config", "larder.toml", "--admin", "off"])
+        .args(["serve", "--no-supervisor", "--config", "larder.toml", "--admin", "off"])
         .current_dir(&folder)
         .stderr(Stdio::null())
         .spawn();
@@ -94,7 +100,7 @@ fn what_is_written_has_the_token_of_its_commands() {
     let rights = std::fs::metadata(folder.join("larder.toml")).expect("it was written").permissions().mode();
     assert_eq!(rights & 0o777, 0o600);
     let mut command = Command::new(PROGRAM);
-    let serve = ["serve", "--config", "larder.toml", "--admin", &admin];
+    let serve = ["serve", "--no-supervisor", "--config", "larder.toml", "--admin", &admin];
     let _running = Running(command.args(serve).current_dir(&folder).stderr(Stdio::null()).spawn().expect("it starts"));
     wait_until_it_listens(front);
     wait_until_it_listens(admin.parse().expect("an address"));
@@ -122,7 +128,9 @@ fn what_is_written_has_the_token_of_its_commands() {
 #[test]
 fn what_is_typed_as_for_other_programs_is_answered_with_the_way_here() {
     let folder = folder("hints");
-    for (words, hint) in [(&["flush"][..], "larder purge --all"), (&["serve", "larder.toml"], "--config larder.toml")] {
+    for (words, hint) in
+        [(&["flush"][..], "larder purge --all"), (&["serve", "--no-supervisor", "larder.toml"], "--config larder.toml")]
+    {
         let refused = larder(&folder, words);
         assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
         assert!(said(&refused).contains(hint), "{}", said(&refused));
@@ -217,7 +225,7 @@ fn a_wordpress_is_a_folder_php_fpm_and_a_preset() {
     // A line tells of the site, and none of each path that the preset speaks of.
     let told = folder.join("told");
     let mut command = Command::new(PROGRAM);
-    command.args(["serve", "--config", "larder.toml", "--admin", "off"]).current_dir(&folder);
+    command.args(["serve", "--no-supervisor", "--config", "larder.toml", "--admin", "off"]).current_dir(&folder);
     let stderr = std::fs::File::create(&told).expect("the folder can be written");
     let running = Running(command.stderr(stderr).spawn().expect("larder can be started"));
     let lines = || std::fs::read_to_string(&told).expect("it was written");

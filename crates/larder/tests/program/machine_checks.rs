@@ -89,7 +89,10 @@ fn the_ports_of_a_larder_that_runs_are_no_mistake() {
     );
     std::fs::write(folder.join("larder.toml"), &text).expect("the target folder can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    let serve = command.args(["serve", "--config", "larder.toml"]).current_dir(&folder).stderr(Stdio::null());
+    let serve = command
+        .args(["serve", "--no-supervisor", "--config", "larder.toml"])
+        .current_dir(&folder)
+        .stderr(Stdio::null());
     let running = Running(serve.spawn().expect("larder can be started"));
     wait_until_it_listens(front);
     wait_until_it_listens(admin);
@@ -133,7 +136,8 @@ fn what_another_larder_holds_and_odd_sizes_are_said() {
     let text = format!("[[listen]]\naddress = \"{front}\"\n[admin]\naddress = \"off\"\n{rest}");
     std::fs::write(folder.join("held.toml"), &text).expect("the target folder can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    let serve = command.args(["serve", "--config", "held.toml"]).current_dir(&folder).stderr(Stdio::null());
+    let serve =
+        command.args(["serve", "--no-supervisor", "--config", "held.toml"]).current_dir(&folder).stderr(Stdio::null());
     let running = Running(serve.spawn().expect("larder can be started"));
     wait_until_it_listens(front);
     let free = free_address();
@@ -175,7 +179,7 @@ fn a_root_is_said_once_whatever_a_preset_makes_of_it() {
     assert_eq!((code, said.matches("nothing").count()), (Some(3), 1), "{said}");
     // Nobody serves with it.
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    let output = command.args(["serve", "--config", "larder.toml"]).current_dir(&folder).output();
+    let output = command.args(["serve", "--no-supervisor", "--config", "larder.toml"]).current_dir(&folder).output();
     let (code, said) = self::said(output.expect("larder can be started"));
     assert_eq!((code, said.matches("the root nothing cannot be read (No such file").count()), (Some(1), 1), "{said}");
 }

@@ -105,7 +105,7 @@ mod tests {
             );
             std::fs::write(folder.join("larder.toml"), config).unwrap();
             let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-            let own = started(command.args(["serve", "--config", "larder.toml"]), &folder);
+            let own = started(command.args(["serve", "--no-supervisor", "--config", "larder.toml"]), &folder);
             wait_until_it_listens(nginx);
             wait_until_it_listens(larder);
             Beside { nginx, larder, running: [own, peer, php] }

@@ -184,9 +184,9 @@ impl PurgingLarder {
         let errors = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("stderr")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
         if self.vcl.is_some() {
-            command.args(["serve", "--vcl"]).arg(self.folder.join("site.vcl"));
+            command.args(["serve", "--no-supervisor", "--vcl"]).arg(self.folder.join("site.vcl"));
         } else {
-            command.arg("serve");
+            command.args(["serve", "--no-supervisor"]);
         }
         command.args(["--workers", "2", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
         self.child = Some(Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap()));

@@ -225,7 +225,7 @@ mod tests {
         let serve = || {
             let _ = std::fs::remove_file(&ports);
             let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-            command.args(["serve", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
+            command.args(["serve", "--no-supervisor", "--config"]).arg(&config).arg("--ports-file").arg(&ports);
             let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             let mut address = None;
             wait_for("larder names its port", || {

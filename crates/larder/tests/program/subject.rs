@@ -110,7 +110,7 @@ impl Subject {
         let text = larder_config(origin, setup, log_path.as_deref());
         std::fs::write(&config, text).expect("the target folder can be written");
         let program = std::env::var("LARDER_BAD_INPUT_BINARY").unwrap_or(env!("CARGO_BIN_EXE_larder").to_string());
-        let mut words = vec![program, "serve".into()];
+        let mut words = vec![program, "serve".into(), "--no-supervisor".into()];
         let workers = setup.workers.unwrap_or(1).to_string();
         for (flag, value) in [
             ("--config", config.display().to_string()),

@@ -56,7 +56,13 @@ impl TlsSite {
         let _ = std::fs::remove_file(&ports);
         let errors = std::fs::File::create(self.directory.join("stderr")).expect("the target folder can be written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.arg("serve").arg("--config").arg(&config).arg("--ports-file").arg(&ports).args(["--workers", "2"]);
+        command
+            .args(["serve", "--no-supervisor"])
+            .arg("--config")
+            .arg(&config)
+            .arg("--ports-file")
+            .arg(&ports)
+            .args(["--workers", "2"]);
         let child: Child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().expect("larder can be started");
         self.child = Some(Running(child));

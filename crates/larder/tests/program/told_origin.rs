@@ -78,7 +78,17 @@ pub fn nginx_and_larder(
     nginx.arg("-p").arg(folder).arg("-c").arg(conf).stdin(Stdio::null()).stderr(Stdio::null());
     let nginx = Running(nginx.spawn().expect("nginx is installed"));
     let mut larder = Command::new(env!("CARGO_BIN_EXE_larder"));
-    larder.args(["serve", "--admin", "off", "--workers", "1", "--listen", &ours.to_string(), "--config"]);
+    larder.args([
+        "serve",
+        "--no-supervisor",
+        "--admin",
+        "off",
+        "--workers",
+        "1",
+        "--listen",
+        &ours.to_string(),
+        "--config",
+    ]);
     let larder = Running(larder.arg(toml).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_until_it_listens(theirs);
     wait_until_it_listens(ours);

@@ -49,6 +49,9 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Another process may open it from now on. Here it can still be read.
+    fn release(&self) {}
+
     /// Opens it anew after it failed. Says whether it is still the same: else nothing of what was in it is left.
     fn renew(&self) -> io::Result<Renewed> {
         Ok(Renewed::TheSame)

@@ -52,6 +52,10 @@ pub enum Command {
         what: Invalidation,
         done: Promise<Result<(), NotDurable>>,
     },
+    /// Everything is written and synced, and another process may have the disk: what is told behind this holds in this process alone.
+    HandOver {
+        done: Promise<()>,
+    },
     /// Everything is written and synced; the log ends.
     Close {
         done: Promise<()>,

@@ -95,6 +95,11 @@ impl DiskLog {
                 self.settle(result, done);
             }
             Command::Invalidate { what, done } => self.invalidate(what, done),
+            Command::HandOver { done } => {
+                self.close();
+                self.disk.device.release();
+                done.keep(());
+            }
             Command::Close { done } => {
                 self.close();
                 done.keep(());

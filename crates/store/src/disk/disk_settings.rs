@@ -27,6 +27,9 @@ pub struct DiskSettings {
     pub leases: bool,
     /// What the digests of all disks are made with. `None`: what those of most were.
     pub seed: Option<[u8; 16]>,
+    /// Another process, which has let go of the disk, may still read what lies there, until [`former_has_left`](super::Tier::former_has_left)
+    /// says otherwise: nothing is written over meanwhile.
+    pub follows: bool,
     /// Tests have small segments.
     pub folio_bytes_max: u64,
 }
@@ -46,6 +49,7 @@ impl DiskSettings {
             queue_bytes_max: QUEUE_BYTES_MAX,
             leases: false,
             seed: None,
+            follows: false,
             folio_bytes_max: FOLIO_BYTES_MAX,
         }
     }

@@ -198,6 +198,11 @@ impl Device for FileDevice {
         reserve(&self.now(), self.bytes)
     }
 
+    fn release(&self) {
+        // That it is locked all the same is seen by who opens it.
+        let _ = flock(&*self.now(), FlockOperation::Unlock);
+    }
+
     fn renew(&self) -> io::Result<Renewed> {
         let ours = self.now().metadata()?;
         let is_the_same =

@@ -101,6 +101,8 @@ pub struct OneDisk {
     pub now: AtomicU64,
     /// Part of the index is still to be read.
     pub recovering: AtomicBool,
+    /// Another process may still read what was written before this one: nothing of it is written over.
+    pub spares: AtomicBool,
     state: AtomicU8,
     read_errors: AtomicU32,
     told: Told,
@@ -122,6 +124,7 @@ impl OneDisk {
             geometry: superblock.geometry,
             superblock: Mutex::new(superblock),
             store: AtomicU64::new(superblock.store),
+            spares: AtomicBool::new(settings.follows),
             settings,
             counters: Counters::default(),
             sequence: AtomicU64::new(0),

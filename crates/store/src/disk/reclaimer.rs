@@ -21,6 +21,9 @@ use crate::sync::atomic::Ordering::Relaxed;
 impl DiskLog {
     /// Keeps a few segments free, so that writes need not wait. False when nothing is to be done.
     pub(super) fn reclaim_ahead(&mut self) -> bool {
+        if self.disk.spares.load(Relaxed) {
+            return false;
+        }
         self.free_those_that_left();
         let wanted = SEGMENTS_FREE_MIN.min(self.disk.geometry.segments as usize / 4);
         self.disk.segments.free_count() < wanted && self.reclaim_one(true)
@@ -28,6 +31,9 @@ impl DiskLog {
 
     /// Frees a segment at once, if any can be.
     pub(super) fn make_room(&mut self) {
+        if self.disk.spares.load(Relaxed) {
+            return;
+        }
         self.free_those_that_left();
         for _ in 0..self.disk.geometry.segments {
             // What is still asked for has no place to go to now.
@@ -38,7 +44,11 @@ impl DiskLog {
         }
     }
 
+    /// Not while another process may read in them.
     fn free_those_that_left(&mut self) {
+        if self.disk.spares.load(Relaxed) {
+            return;
+        }
         for segment in self.disk.segments.free_left() {
             self.journal.append(&JournalEntry::Free { segment });
         }

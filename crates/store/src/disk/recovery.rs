@@ -108,6 +108,9 @@ pub fn open(
             if !is_blank {
                 disk.distrust_sockets();
             }
+            if disk.spares.load(Relaxed) {
+                disk.segments.let_none_be_free();
+            }
             DiskLog::new(Arc::new(disk), journal, Knowledge::default(), nonce)
         }
         Err(error) => dropped(device, settings, fresh, nonce, told, &error),

@@ -70,6 +70,8 @@ impl Segment {
         out.put_u64(self.order);
         out.put_u64(self.number_min);
         out.put_u8(match self.phase {
+            // Another process that has the disk next must not write where somebody here still looks.
+            Phase::Leaving if self.pins > 0 => 2,
             Phase::Free | Phase::Leaving => 0,
             Phase::Open | Phase::Orphan => 1,
             Phase::Sealed => 2,
@@ -166,6 +168,11 @@ impl SegmentTable {
     /// Its pages were detached: sockets have them for themselves.
     pub fn detached(&self, segment: u32) {
         self.segments.lock()[segment as usize].leased = false;
+    }
+
+    /// Whatever they hold, somebody may still look at it: none is free before [`free_left`](SegmentTable::free_left) says so.
+    pub fn let_none_be_free(&self) {
+        self.segments.lock().iter_mut().for_each(|it| it.phase = Phase::Leaving);
     }
 
     /// Nothing of what they hold counts any more.
@@ -285,6 +292,26 @@ mod tests {
                 assert_eq!(table.open(99, 9), Some((0, kept(first, 0) || fits && kept(second, 0))));
             }
         }
+    }
+
+    #[test]
+    fn one_that_is_looked_at_while_it_leaves_is_not_free_for_who_has_the_disk_next() {
+        let table = SegmentTable::new(2);
+        for order in 0..2 {
+            table.open(order as u32 + 7, order).expect("there are two");
+        }
+        table.pin(1, Some(8)).expect("it is there");
+        table.leave_all();
+        let again = |at: u32| {
+            let mut bytes = Vec::new();
+            table.get(at).encode(&mut bytes);
+            Segment::decode(&mut Decoder::new(&bytes)).expect("whole").phase
+        };
+        assert_eq!((again(0), again(1)), (Phase::Free, Phase::Sealed));
+        table.let_none_be_free();
+        assert_eq!((table.open(9, 9), table.free_count()), (None, 0));
+        table.unpin(1);
+        assert_eq!(table.free_left(), [0, 1]);
     }
 
     #[test]

@@ -303,6 +303,23 @@ impl Tier {
         self.lanes.iter().map(of).sum()
     }
 
+    /// Writes what waits, makes it durable, and lets another process have the disks. What lies there can be read here as before as long as
+    /// the other one [spares](DiskSettings::follows) it; nothing is written any more. Blocks; false if a disk needs longer than this.
+    pub fn hand_over(&self, patience: Duration) -> bool {
+        let hand_over = |lane: &Lane| {
+            let (done, awaited) = promise();
+            lane.commands.finish(Command::HandOver { done });
+            awaited
+        };
+        let handing: Vec<_> = self.lanes.iter().map(hand_over).collect();
+        handing.into_iter().filter_map(|awaited| wait_for(awaited, patience)).count() == self.lanes.len()
+    }
+
+    /// No other process reads here any more: what is old may be written over.
+    pub fn former_has_left(&self) {
+        self.lanes.iter().for_each(|lane| lane.disk.spares.store(false, Relaxed));
+    }
+
     /// Writes what waits, makes it durable, and ends the threads. Blocks; a disk that needs longer than this is left to
     /// itself, and the next start finds it as after a crash. False then.
     pub fn close(&self, patience: Duration) -> bool {

@@ -23,6 +23,22 @@ pub const ROWS: &[MetricDefinition] = &[
         "Memory of the process, as the kernel counts it",
         |seen, to| seen.resident_bytes.into_iter().for_each(|bytes| to.one(bytes)),
     ),
+    counter(
+        "larder_serving_process_deaths_total",
+        Unit::Count,
+        "Serving processes that have died, and were started again, since the supervisor was started",
+        |seen, to| {
+            to.one(seen.processes.deaths);
+        },
+    ),
+    counter(
+        "larder_upgrades_refused_total",
+        Unit::Count,
+        "Upgrades in place after which this process went on, since its start",
+        |seen, to| {
+            to.one(seen.processes.upgrades_refused);
+        },
+    ),
     counter("larder_reloads_total", Unit::Count, "Reloads of the configuration, by what came of them", |seen, to| {
         to.of(&["taken"], seen.reloads.taken);
         to.of(&["refused"], seen.reloads.refused);

@@ -279,3 +279,54 @@ fn without_disks_everything_is_a_miss() {
     assert_eq!(wait(tier.invalidate(Invalidation::Clear)), Ok(()));
     assert_eq!((recovered.number_max, tier.oldest_number()), (0, u64::MAX));
 }
+
+/// The old process reads on where it is while the new one writes as much as there is room for.
+#[test]
+fn a_disk_that_is_handed_over_is_read_by_both_and_nothing_is_written_over_before_the_former_has_left() {
+    let folder = Folder::new("handed-over");
+    let (old, _) = open_tier(vec![folder.settings("a.larder")]);
+    let whole = body(1, 3_000_000);
+    let placing = old.put(digest(1), Bytes::from_static(b"old"), &Blocks::copy_of(&whole), NO_FACTS).expect("it fits");
+    assert_eq!(wait(placing), Ok(()));
+    let held = wait(old.open_record(old.find(digest(1)).expect("there"))).expect("whole");
+    assert!(old.hand_over(super::super::limits::CLOSE_PATIENCE));
+    assert_eq!(old.stats()[0].state, DiskState::Closed);
+    assert!(
+        old.put(digest(2), Bytes::new(), &Blocks::copy_of(b"x"), NO_FACTS).is_err(),
+        "nothing is written here any more"
+    );
+    let (new, _) = open_tier(vec![DiskSettings { follows: true, ..folder.settings("a.larder") }]);
+    let fill = |from: u64| {
+        let put = |n| wait(new.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 500_000)), NO_FACTS)?);
+        (from..from + 60).map(put).filter(Result::is_ok).count()
+    };
+    let first = fill(10);
+    assert!((20..60).contains(&first), "{first} were stored: there is room for some forty, and none is made");
+    assert!(get(&new, digest(1)).is_some_and(|(head, bytes)| head == "old" && bytes == whole), "the new one has it");
+    assert!(get(&old, digest(1)).is_some_and(|(_, bytes)| bytes == whole), "and the old one still has it");
+    assert!(wait(held.read(40)).expect("whole") == whole[40 * 65_536..41 * 65_536], "who was reading reads on");
+    drop(held);
+    assert!(old.close(super::super::limits::CLOSE_PATIENCE));
+    new.former_has_left();
+    assert_eq!(fill(100), 60, "what is oldest makes room again");
+    assert!(new.close(super::super::limits::CLOSE_PATIENCE));
+}
+
+/// A version that stores otherwise begins anew, and waits with it.
+#[test]
+fn a_disk_that_begins_anew_behind_another_process_is_written_once_that_has_left() {
+    let folder = Folder::new("anew");
+    let (old, _) = open_tier(vec![folder.settings("a.larder")]);
+    let whole = body(1, 200_000);
+    let placing = old.put(digest(1), Bytes::new(), &Blocks::copy_of(&whole), NO_FACTS).expect("it fits");
+    assert_eq!(wait(placing), Ok(()));
+    assert!(old.hand_over(super::super::limits::CLOSE_PATIENCE));
+    let settings = DiskSettings { follows: true, seed: Some([7; 16]), ..folder.settings("a.larder") };
+    let (new, _) = open_tier(vec![settings]);
+    let put = |n: u64| wait(new.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 5_000)), NO_FACTS)?);
+    assert!(put(2).is_err() && get(&new, digest(1)).is_none());
+    assert!(get(&old, digest(1)).is_some_and(|(_, bytes)| bytes == whole));
+    new.former_has_left();
+    assert_eq!(put(3), Ok(()));
+    assert!(new.close(super::super::limits::CLOSE_PATIENCE) && old.close(super::super::limits::CLOSE_PATIENCE));
+}

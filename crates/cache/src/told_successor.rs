@@ -1,0 +1,57 @@
+//! A process that lets another one take over: what it still invalidates, for requests that were under way, holds in the other one too.
+//!
+//! Keys are digests, so both must make them with the same seed: who cannot know that has everything confirmed instead.
+
+use std::time::Duration;
+
+use crate::cache::Cache;
+use crate::disk_ban::{self, RecoveredBan};
+use crate::invalidation_line::{Invalidated, Successor};
+use crate::moment::Now;
+use crate::purge_kind::Purge;
+
+impl Cache {
+    /// From now on, whatever is invalidated here is said to another process too. Only the first one is told.
+    pub fn tell_successor(&self, successor: Successor) {
+        let _ = self.successor.set(successor);
+    }
+
+    /// Lets another process have the disks: they are read here, and written no more. Blocks. False if one of them takes too long.
+    pub fn hand_disks_over(&self, patience: Duration) -> bool {
+        self.disk.as_ref().is_none_or(|disk| disk.tier.hand_over(patience))
+    }
+
+    /// No process that had the disks before reads there any more.
+    pub fn former_has_left(&self) {
+        if let Some(disk) = &self.disk {
+            disk.tier.former_has_left();
+        }
+    }
+
+    /// What keys are made with.
+    pub fn seed(&self) -> [u8; 16] {
+        self.digester.seed()
+    }
+
+    /// The process before this one has invalidated something. A ban is for who can read it.
+    pub fn hear_former(&self, invalidated: &Invalidated, now: Now) -> Option<RecoveredBan> {
+        match invalidated {
+            Invalidated::Key(key) => drop(self.purge(*key)),
+            Invalidated::Group(group) => self.invalidate_group(*group),
+            Invalidated::Tag(tag) => drop(self.purge_tags(&[*tag], Purge::Hard, now)),
+            Invalidated::Ban(text) => return RecoveredBan::read(0, text, now),
+        }
+        None
+    }
+
+    pub(crate) fn tell_of(&self, invalidated: impl FnOnce() -> Invalidated) {
+        if let Some(successor) = self.successor.get() {
+            successor(invalidated());
+        }
+    }
+
+    /// The text of a ban for whoever takes over.
+    pub(crate) fn tell_of_ban(&self, test: &dyn crate::ban_test::BanTest, now: Now) {
+        self.tell_of(|| Invalidated::Ban(disk_ban::text_of(test, now)));
+    }
+}

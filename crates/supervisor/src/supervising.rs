@@ -1,0 +1,395 @@
+//! The supervisor at work: it starts who serves, holds the sockets, starts it again when it dies or says nothing any more, and has another
+//! one take over when the program is upgraded.
+//!
+//! It reads no config and no byte of a client. What a serving process is to be told or asked beyond these words is between it and others.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, Signal};
+
+use crate::child::{Child, Ending, Part};
+use crate::kept_sockets::KeptSockets;
+use crate::limits::{ABORT_PATIENCE, LEAVING_MAX, UPGRADE_MAX};
+use crate::link_word::{ServingWord, SupervisorWord, VERSION};
+use crate::processes::Processes;
+use crate::restart_pause::RestartPause;
+use crate::signal_pipes::{self, SignalPipes};
+use crate::succession;
+use crate::supervised_program::{Program, SERVING_FLAG};
+
+/// What a supervisor needs of the program that it is part of.
+pub trait Surroundings {
+    /// A clock that does not jump.
+    fn now(&self) -> Duration;
+    /// A line for the operator.
+    fn say(&self, sentence: &str);
+    /// A datagram for the service manager.
+    fn notify(&self, datagram: &str);
+    /// The one that serves goes round: for a watchdog of the service manager.
+    fn beat(&self);
+}
+
+struct Supervisor<'a> {
+    program: &'a Program,
+    surroundings: &'a dyn Surroundings,
+    processes: Processes,
+    signals: SignalPipes,
+    pause: RestartPause,
+    /// When another one is started in place of one that died.
+    start_at: Option<Duration>,
+    has_served: bool,
+    ends_asked: u32,
+    /// What the whole comes to, once it is over.
+    code: u8,
+}
+
+/// Supervises until a signal ends it, or until what it starts cannot serve at all. Returns the exit code. `given`: sockets that the
+/// service manager has bound.
+pub fn supervise(program: &Program, given: KeptSockets, surroundings: &dyn Surroundings) -> io::Result<u8> {
+    let mut supervisor = Supervisor::new(program, Processes { kept: given, ..Processes::default() }, surroundings)?;
+    let first = supervisor.start(&program.here(), Part::Serving)?;
+    supervisor.begin(first, None);
+    supervisor.go_on()
+}
+
+/// Goes on for a supervisor of another version, whose process this is: its standard input has what that one knew.
+pub fn succeed(program: &Program, surroundings: &dyn Surroundings) -> io::Result<u8> {
+    let mut supervisor = Supervisor::new(program, succession::take_over()?, surroundings)?;
+    supervisor.has_served = true;
+    signal_pipes::heard_again()?;
+    supervisor.go_on()
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(
+        program: &'a Program,
+        processes: Processes,
+        surroundings: &'a dyn Surroundings,
+    ) -> io::Result<Supervisor<'a>> {
+        Ok(Supervisor {
+            program,
+            surroundings,
+            processes,
+            signals: SignalPipes::open()?,
+            pause: RestartPause::default(),
+            start_at: None,
+            has_served: false,
+            ends_asked: 0,
+            code: 0,
+        })
+    }
+
+    fn go_on(mut self) -> io::Result<u8> {
+        loop {
+            self.wait()?;
+            let signals = self.signals.take();
+            signals.into_iter().for_each(|signal| self.obey(signal));
+            self.hear();
+            self.bury();
+            self.look_at_clock();
+            if self.processes.children.is_empty() && self.start_at.is_none() {
+                return Ok(self.code);
+            }
+        }
+    }
+
+    /// Until something has come, or a time.
+    fn wait(&self) -> io::Result<()> {
+        let mut fds: Vec<PollFd<'_>> =
+            self.signals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        for child in &self.processes.children {
+            fds.push(PollFd::new(&child.life, PollFlags::IN));
+            fds.extend(child.link.iter().map(|link| PollFd::from_borrowed_fd(link.as_fd(), PollFlags::IN)));
+        }
+        let now = self.surroundings.now();
+        let until = self.next_time().map(|at| at.saturating_sub(now) + Duration::from_millis(1));
+        let until =
+            until.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+        match poll(&mut fds, until.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// When something is to be done although nothing comes.
+    fn next_time(&self) -> Option<Duration> {
+        let coming = |child: &Child| (child.part == Part::Coming).then(|| child.started + UPGRADE_MAX);
+        let of_child = |child: &Child| [child.silent_at, child.killed_at, coming(child)].into_iter().flatten().min();
+        self.processes.children.iter().filter_map(of_child).chain(self.start_at).min()
+    }
+
+    fn at(&mut self, part: Part) -> Option<&mut Child> {
+        self.processes.children.iter_mut().find(|child| child.part == part)
+    }
+
+    fn obey(&mut self, signal: Signal) {
+        match signal {
+            Signal::USR2 if self.ends_asked == 0 => self.upgrade(),
+            Signal::USR2 => {}
+            Signal::HUP => {
+                if let Some(serving) = self.at(Part::Serving) {
+                    serving.signal(Signal::HUP);
+                }
+            }
+            ends => {
+                self.ends_asked += 1;
+                self.start_at = None;
+                self.processes.children.iter_mut().for_each(|child| {
+                    // From here on it may take as long as it says.
+                    child.silent_at = None;
+                    child.signal(ends);
+                });
+            }
+        }
+    }
+
+    /// Starts one, and tells it nothing yet.
+    fn start(&mut self, program: &Path, part: Part) -> io::Result<Pid> {
+        let mut arguments = self.program.arguments.clone();
+        arguments.push(SERVING_FLAG.into());
+        let child = Child::start(program, &arguments, part, self.surroundings.now())?;
+        let pid = child.pid;
+        self.processes.children.push(child);
+        Ok(pid)
+    }
+
+    /// Tells one what is kept, and that it may begin.
+    fn begin(&mut self, pid: Pid, former: Option<std::os::fd::OwnedFd>) {
+        let copies = match self.processes.kept.copies() {
+            Ok(copies) => copies,
+            Err(error) => {
+                self.surroundings.say(&format!("warning: kept sockets cannot be handed on: {error}"));
+                Vec::new()
+            }
+        };
+        let (beside, deaths) = (self.processes.children.len() > 1, self.processes.deaths);
+        let Some(child) = self.processes.children.iter_mut().find(|child| child.pid == pid) else { return };
+        for (name, sockets) in copies {
+            child.say(SupervisorWord::Have { name, sockets });
+        }
+        child.say(SupervisorWord::Begin { version: VERSION, deaths, beside, former });
+    }
+
+    /// One of the program as it lies there now takes over from the one that serves.
+    fn upgrade(&mut self) {
+        if let Err(why) = self.try_upgrade() {
+            self.surroundings.say(&format!("not upgraded: {why}"));
+            if let Some(serving) = self.at(Part::Serving) {
+                serving.say(SupervisorWord::Verdict(why));
+            }
+        }
+    }
+
+    fn try_upgrade(&mut self) -> Result<(), String> {
+        if self.at(Part::Coming).is_some() {
+            return Err("an upgrade is under way already".to_owned());
+        }
+        if self.at(Part::Serving).is_none_or(|serving| !serving.has_served) {
+            return Err("nothing serves at the moment that could be taken over from".to_owned());
+        }
+        let path = self.program.path.clone();
+        let failed = |error: io::Error| format!("{} cannot be started: {error}", path.display());
+        let (former, heir) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(|error| failed(error.into()))?;
+        let coming = self.start(&path, Part::Coming).map_err(failed)?;
+        let sentence = format!("upgrade: {} is started as process {}", path.display(), coming.as_raw_pid());
+        self.surroundings.say(&sentence);
+        if let Some(serving) = self.at(Part::Serving) {
+            serving.say(SupervisorWord::Heir(heir));
+        }
+        self.begin(coming, Some(former));
+        Ok(())
+    }
+
+    /// What serving processes have said.
+    fn hear(&mut self) {
+        for at in 0..self.processes.children.len() {
+            loop {
+                let child = &mut self.processes.children[at];
+                let Some(link) = &child.link else { break };
+                match link.receive_now() {
+                    Ok(Some(datagram)) => match ServingWord::read(datagram) {
+                        Some(word) => self.heard(at, word),
+                        None => self.surroundings.say("warning: a word of the serving process is not understood"),
+                    },
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Ok(None) | Err(_) => child.link = None,
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, at: usize, word: ServingWord) {
+        let now = self.surroundings.now();
+        let child = &mut self.processes.children[at];
+        match word {
+            ServingWord::Keep { name, sockets } => {
+                if !self.processes.kept.keep(&name, sockets) {
+                    let sentence = format!("warning: there are too many sockets to keep {name} beyond its process");
+                    self.surroundings.say(&sentence);
+                }
+            }
+            ServingWord::Release(name) => drop(self.processes.kept.take(&name)),
+            ServingWord::Leaving => {
+                (child.part, child.silent_at) = (Part::Leaving, None);
+                self.bound_leaving();
+            }
+            ServingWord::Alive { patience } if child.part == Part::Serving && self.ends_asked == 0 => {
+                child.silent_at = Some(now + patience);
+                self.surroundings.beat();
+            }
+            ServingWord::Alive { .. } => {}
+            ServingWord::Notify(datagram) if child.part == Part::Serving => self.surroundings.notify(&datagram),
+            ServingWord::Notify(_) => {}
+            ServingWord::Upgrade => self.upgrade(),
+            ServingWord::Ready { version } => self.ready(at, version),
+        }
+    }
+
+    fn ready(&mut self, at: usize, version: u32) {
+        let child = &mut self.processes.children[at];
+        child.has_served = true;
+        self.has_served = true;
+        if child.part != Part::Coming {
+            return;
+        }
+        let pid = child.pid;
+        // One that has not said that it leaves has nothing to leave.
+        self.processes
+            .children
+            .iter_mut()
+            .filter(|child| child.part == Part::Serving)
+            .for_each(|it| it.part = Part::Leaving);
+        self.processes.children[at].part = Part::Serving;
+        for former in self.processes.children.iter_mut().filter(|child| child.part == Part::Leaving) {
+            former.say(SupervisorWord::Succeeded { process: pid.as_raw_pid() });
+        }
+        self.surroundings.say(&format!("upgrade: process {} serves from here on", pid.as_raw_pid()));
+        if version != VERSION {
+            self.surroundings.say("the supervisor itself is upgraded by a restart: the new one speaks otherwise");
+        } else if self.ends_asked == 0
+            && let Err(why) = succession::hand_over(self.program, &self.processes)
+        {
+            self.surroundings.say(&format!("the supervisor itself is not upgraded, and goes on: {why}"));
+        }
+    }
+
+    /// Some clients never leave.
+    fn bound_leaving(&mut self) {
+        let leaving = self.processes.children.iter().filter(|child| child.part == Part::Leaving);
+        if leaving.clone().count() > LEAVING_MAX
+            && let Some(oldest) = leaving.min_by_key(|child| child.started)
+        {
+            oldest.signal(Signal::TERM);
+        }
+    }
+
+    /// Those that have ended.
+    fn bury(&mut self) {
+        let mut at = 0;
+        while at < self.processes.children.len() {
+            match self.processes.children[at].ending() {
+                None => at += 1,
+                Some(ending) => {
+                    // What it said last counts.
+                    self.hear();
+                    let child = self.processes.children.remove(at);
+                    self.ended(&child, ending);
+                    if let [only] = &mut self.processes.children[..] {
+                        only.say(SupervisorWord::Alone);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, child: &Child, ending: Ending) {
+        let pid = child.pid.as_raw_pid();
+        if self.ends_asked > 0 {
+            if child.part == Part::Serving {
+                self.code = ending.code();
+            }
+            return;
+        }
+        match child.part {
+            Part::Leaving => {}
+            Part::Coming => self.did_not_come(pid, ending),
+            // It cannot serve, and has said why.
+            Part::Serving if !self.has_served => self.code = ending.code(),
+            Part::Serving => match self.at(Part::Coming) {
+                // It is on its way, and takes over from nobody now.
+                Some(coming) => coming.part = Part::Serving,
+                None => self.start_again(child, ending),
+            },
+        }
+    }
+
+    fn did_not_come(&mut self, pid: i32, ending: Ending) {
+        let why = format!("process {pid} {ending} before it served");
+        match self.at(Part::Serving) {
+            Some(serving) => {
+                serving.say(SupervisorWord::Verdict(why.clone()));
+                self.surroundings.say(&format!("not upgraded: {why}; the one that serves goes on"));
+            }
+            // It had let go already.
+            None => {
+                self.surroundings.say(&format!("not upgraded: {why}; the former version is started again"));
+                self.start_at = Some(self.surroundings.now());
+            }
+        }
+    }
+
+    fn start_again(&mut self, child: &Child, ending: Ending) {
+        self.processes.deaths += 1;
+        let now = self.surroundings.now();
+        let pause = self.pause.after(now.saturating_sub(child.started), child.has_served);
+        let when = match pause {
+            Duration::ZERO => "another one is started".to_owned(),
+            pause => format!("another one is started in {} ms", pause.as_millis()),
+        };
+        let pid = child.pid.as_raw_pid();
+        self.surroundings.say(&format!("error: the serving process {pid} {ending}; {when}"));
+        self.start_at = Some(now + pause);
+    }
+
+    fn look_at_clock(&mut self) {
+        let now = self.surroundings.now();
+        if self.start_at.is_some_and(|at| at <= now) {
+            self.start_at = None;
+            let started = self.start(&self.program.here(), Part::Serving);
+            match started {
+                Ok(pid) => self.begin(pid, None),
+                Err(error) => {
+                    let pause = self.pause.after(Duration::ZERO, false);
+                    let ms = pause.as_millis();
+                    self.surroundings
+                        .say(&format!("error: larder cannot be started: {error}; the next try is in {ms} ms"));
+                    self.start_at = Some(now + pause);
+                }
+            }
+        }
+        for child in &mut self.processes.children {
+            if child.part == Part::Coming && child.started + UPGRADE_MAX <= now {
+                // Its end is told.
+                child.signal(Signal::KILL);
+            }
+            if child.killed_at.is_some_and(|at| at <= now) {
+                child.killed_at = None;
+                child.signal(Signal::KILL);
+            }
+            if child.silent_at.is_some_and(|at| at <= now) {
+                child.silent_at = None;
+                child.killed_at = Some(now + ABORT_PATIENCE);
+                child.signal(Signal::ABORT);
+                let pid = child.pid.as_raw_pid();
+                self.surroundings
+                    .say(&format!("error: the serving process {pid} does not go round any more, and is ended"));
+            }
+        }
+    }
+}
