@@ -79,12 +79,12 @@ impl Cache {
 
     fn issue_ban(&self, test: Arc<dyn BanTest>, now: Now) -> Arc<Ban> {
         self.watch_for_bans();
-        self.tell_of_ban(&*test, now);
         self.bans.push(test, now, &self.account, |test| {
             let number = self.invalidation.fetch_add(1, AcqRel) + 1;
             if let Some(disk) = &self.disk {
                 disk.ban(number, disk_ban::text_of(test, now));
             }
+            self.tell_of_ban(test, now);
             number
         })
     }

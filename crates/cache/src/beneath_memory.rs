@@ -75,13 +75,14 @@ impl Cache {
 
     /// All variants of a key. Under the shard's lock.
     pub(crate) fn forget_beneath(&self, key: Key) {
-        self.tell_of(|| Invalidated::Key(key));
         if let Some(disk) = &self.disk {
             disk.forget(key);
         }
         if let Some(shared) = &self.shared {
             shared.forget(key);
         }
+        // Behind the disk: who takes that over has it from there, or is told.
+        self.tell_of(|| Invalidated::Key(key));
     }
 
     /// What lies beneath must not be served any more, and nothing is stored in its place. Under the shard's lock.

@@ -105,7 +105,8 @@ pub struct Cache {
     /// What clients have of what was stored here.
     pub(crate) dictionaries: Dictionaries,
     /// Another process that takes over.
-    pub(crate) successor: OnceLock<Successor>,
+    pub(crate) has_successor: AtomicBool,
+    pub(crate) successor: Mutex<Option<Successor>>,
     pub(crate) removal_listener: OnceLock<Arc<dyn RemovalListener>>,
     /// The process is at its limit.
     is_short: AtomicBool,
@@ -150,7 +151,8 @@ impl Cache {
             shared,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
-            successor: OnceLock::new(),
+            successor: Mutex::default(),
+            has_successor: AtomicBool::new(false),
             removal_listener: OnceLock::new(),
             is_short: AtomicBool::new(false),
             eviction: Mutex::new(eviction),
@@ -250,11 +252,11 @@ impl Cache {
     /// being fetched already is not stored if it turns out to belong to it.
     pub fn invalidate_group(&self, group: Key) {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
-        self.tell_of(|| Invalidated::Group(group));
         self.group_table().invalidate(group, number);
         if let Some(disk) = &self.disk {
             disk.invalidate_group(group, number);
         }
+        self.tell_of(|| Invalidated::Group(group));
     }
 
     pub(crate) fn group_table(&self) -> &Arc<GroupTable> {

@@ -10,6 +10,8 @@
 use store::sync::Mutex;
 use store::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+/// What is fetched beside a process that cannot be heard may be served for so long.
+const LEASE_BESIDE_MS: u64 = 1_000;
 /// No fleet.
 const FOREVER: u64 = u64::MAX;
 
@@ -24,6 +26,7 @@ pub struct FleetLease {
     since_lapsed: Mutex<TakenNumbers>,
     /// It is extended no more.
     has_ended: AtomicBool,
+    is_beside: AtomicBool,
 }
 
 /// Two numbers of the invalidation sequence, and when they were taken: what began under one of them began later than that.
@@ -47,6 +50,7 @@ impl Default for FleetLease {
             condemned: AtomicU64::new(0),
             since_lapsed: Mutex::default(),
             has_ended: AtomicBool::new(false),
+            is_beside: AtomicBool::new(false),
         }
     }
 }
@@ -58,9 +62,15 @@ impl FleetLease {
         self.heard_until_ms.store(0, Relaxed);
     }
 
+    /// Is there another process of this node that cannot be heard? Then the lease has lapsed, whatever the log says.
+    pub(crate) fn stand_beside(&self, is_beside: bool) {
+        self.is_beside.store(is_beside, Relaxed);
+    }
+
     /// From now on whatever is stored has to be confirmed: somebody else is told what is purged.
     pub fn end_for_good(&self) {
-        self.length_ms.store(0, Relaxed);
+        // The shortest: what is fetched for a request is served to it and to who asks in the same moment.
+        self.length_ms.store(1, Relaxed);
         self.heard_until_ms.store(0, Relaxed);
         self.has_ended.store(true, Relaxed);
     }
@@ -79,7 +89,7 @@ impl FleetLease {
 
     /// Must what was fetched long ago be confirmed?
     pub fn has_lapsed(&self, mono_ms: u64) -> bool {
-        mono_ms >= self.heard_until_ms.load(Relaxed)
+        mono_ms >= self.heard_until_ms.load(Relaxed) || self.is_beside.load(Relaxed)
     }
 
     /// See [`Now::confirmed_from`](crate::Now::confirmed_from). `next_number` takes the next one of the invalidation sequence.
@@ -94,7 +104,11 @@ impl FleetLease {
 
     #[cold]
     fn lapsed_from(&self, mono_ms: u64, next_number: impl FnOnce() -> u64) -> u64 {
-        let length_ms = self.length_ms.load(Relaxed);
+        // Where there is no fleet: the shortest that a node may have.
+        let length_ms = match self.length_ms.load(Relaxed) {
+            0 => LEASE_BESIDE_MS,
+            length_ms => length_ms,
+        };
         let mut marks = self.since_lapsed.lock();
         // Two in a lease: what began since the older one counts, and that is never a whole lease old.
         if marks.newer.is_none_or(|newer| mono_ms.saturating_sub(newer.taken_ms) >= length_ms / 2) {
@@ -134,14 +148,29 @@ mod tests {
     }
 
     #[test]
+    fn beside_a_process_that_cannot_be_heard_it_has_lapsed() {
+        let (lease, numbers) = (FleetLease::default(), Cell::new(10));
+        lease.stand_beside(true);
+        let first = asked(&lease, &numbers, 5_000);
+        assert!((11..u64::MAX).contains(&first));
+        assert_eq!(asked(&lease, &numbers, 5_100), first, "what was fetched since is served for a while");
+        assert!(asked(&lease, &numbers, 9_000) > first);
+        lease.stand_beside(false);
+        assert_eq!(asked(&lease, &numbers, 9_001), 0);
+    }
+
+    #[test]
     fn one_that_has_ended_for_good_is_extended_no_more() {
         let (lease, numbers) = (FleetLease::default(), Cell::new(10));
         lease.end_for_good();
-        assert!(asked(&lease, &numbers, 5_000) > 10);
+        assert!((11..u64::MAX).contains(&asked(&lease, &numbers, 5_000)));
         lease.extend(9_000);
         assert!(lease.has_lapsed(5_000));
         let first = asked(&lease, &numbers, 5_000);
-        assert!(asked(&lease, &numbers, 5_001) > first, "what was fetched a moment ago has to be confirmed too");
+        assert!(
+            first < u64::MAX && asked(&lease, &numbers, 5_001) > first,
+            "what was fetched a moment ago has to be confirmed too"
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Invalidated {
             "key" => Invalidated::Key(key()?),
             "group" => Invalidated::Group(key()?),
             "tag" => Invalidated::Tag(key()?),
-            "ban" => {
+            "ban" if digits.len().is_multiple_of(2) => {
                 let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
                 let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<u8>>>()?;
                 Invalidated::Ban(bytes.into())

@@ -57,11 +57,11 @@ impl Cache {
     fn purge_tag(&self, tag: Key, how: Purge, now: Now) -> usize {
         let number = self.invalidation.fetch_add(1, Relaxed) + 1;
         // The number first: what is enrolled after the index is read finds it.
-        self.tell_of(|| Invalidated::Tag(tag));
         self.tag_index().invalidate(tag, number);
         if let Some(disk) = &self.disk {
             disk.invalidate_tag(tag, number);
         }
+        self.tell_of(|| Invalidated::Tag(tag));
         match how {
             Purge::Hard => self.withdraw_tag(tag),
             Purge::Soft { .. } => self.soften_tag(tag, how, now),

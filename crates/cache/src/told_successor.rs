@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use store::sync::atomic::Ordering::{Acquire, Release};
+
 use crate::cache::Cache;
 use crate::disk_ban::{self, RecoveredBan};
 use crate::invalidation_line::{Invalidated, Successor};
@@ -11,9 +13,11 @@ use crate::moment::Now;
 use crate::purge_kind::Purge;
 
 impl Cache {
-    /// From now on, whatever is invalidated here is said to another process too. Only the first one is told.
-    pub fn tell_successor(&self, successor: Successor) {
-        let _ = self.successor.set(successor);
+    /// From now on, whatever is invalidated here is said to another process too, or, with `None`, to nobody.
+    pub fn tell_successor(&self, successor: Option<Successor>) {
+        let mut told = self.successor.lock();
+        self.has_successor.store(successor.is_some(), Release);
+        *told = successor;
     }
 
     /// Lets another process have the disks: they are read here, and written no more. Blocks. False if one of them takes too long.
@@ -21,8 +25,15 @@ impl Cache {
         self.disk.as_ref().is_none_or(|disk| disk.tier.hand_over(patience))
     }
 
-    /// No process that had the disks before reads there any more.
+    /// Other processes answer clients, and not all that they invalidate is heard here: what is stored is confirmed as in a fleet that cannot be
+    /// heard, until they have left.
+    pub fn stand_beside_unheard(&self) {
+        self.fleet_lease.stand_beside(true);
+    }
+
+    /// No process that had the disks before reads there any more, nor invalidates anything.
     pub fn former_has_left(&self) {
+        self.fleet_lease.stand_beside(false);
         if let Some(disk) = &self.disk {
             disk.tier.former_has_left();
         }
@@ -45,7 +56,9 @@ impl Cache {
     }
 
     pub(crate) fn tell_of(&self, invalidated: impl FnOnce() -> Invalidated) {
-        if let Some(successor) = self.successor.get() {
+        if self.has_successor.load(Acquire)
+            && let Some(successor) = &*self.successor.lock()
+        {
             successor(invalidated());
         }
     }

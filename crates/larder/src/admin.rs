@@ -134,7 +134,7 @@ impl AdminSocket {
                     ListenAddress::Tcp(wanted) => OwnedFd::from(std::net::TcpListener::bind(wanted)?),
                     ListenAddress::Unix(path) => bind_unix(path)?,
                 };
-                keeper.keep(address, std::slice::from_ref(&bound));
+                keeper.keep(address, &[&bound]);
                 bound
             }
         };

@@ -10,7 +10,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -35,6 +35,18 @@ pub struct Secrets {
 pub struct Former {
     link: LinkSocket,
     pub secrets: Secrets,
+    /// What it has invalidated before it let go.
+    before: Mutex<Vec<String>>,
+}
+
+/// Whether the process before this one still says what it invalidates.
+#[derive(Clone, Default)]
+pub struct FormerVoice(Arc<AtomicBool>);
+
+impl FormerVoice {
+    pub fn is_heard(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Former {
@@ -44,7 +56,7 @@ impl Former {
         let unknown = || io::Error::new(io::ErrorKind::InvalidData, "the process that serves says something unknown");
         let said = link.receive()?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let secrets = Secrets::read(&said.text).ok_or_else(unknown)?;
-        Ok(Former { link, secrets })
+        Ok(Former { link, secrets, before: Mutex::default() })
     }
 
     /// Has it let go of everything. One that has ended has done so.
@@ -53,28 +65,40 @@ impl Former {
         if say_text(&self.link, "retire".to_owned()).is_err() {
             return gone();
         }
-        match self.link.receive() {
-            Ok(Some(said)) => match said.text.split_once(' ') {
-                None if said.text == "retired" => Ok(()),
-                Some(("refused", why)) => Err(format!("the process that serves does not let go: {why}")),
-                _ => Err("the process that serves says something unknown".to_owned()),
-            },
-            Ok(None) => gone(),
-            Err(error) => Err(format!("the process that serves cannot be heard: {error}")),
+        loop {
+            let said = match self.link.receive() {
+                Ok(Some(said)) => said.text,
+                Ok(None) => return gone(),
+                Err(error) => return Err(format!("the process that serves cannot be heard: {error}")),
+            };
+            match said.split_once(' ').map_or((said.as_str(), ""), |words| words) {
+                ("retired", "") => return Ok(()),
+                ("refused", why) => return Err(format!("the process that serves does not let go: {why}")),
+                ("invalidated", _) => self.before.lock().push(said),
+                _ => return Err("the process that serves says something unknown".to_owned()),
+            }
         }
     }
 
     /// From here on what it invalidates is invalidated here too.
-    pub fn follow(self, proxy: Proxy) -> io::Result<()> {
+    pub fn follow(self, proxy: Proxy) -> io::Result<FormerVoice> {
+        // Keys that are made otherwise mean nothing here.
+        let are_keys_known = proxy.key_seed() == self.secrets.key_seed;
+        let carry_out = move |said: &str| match said.split_once(' ') {
+            Some(("invalidated", line)) if are_keys_known => proxy.hear_former(line),
+            _ => drop(proxy.condemn_stored()),
+        };
+        self.before.lock().iter().for_each(|said| carry_out(said));
+        let voice = FormerVoice(Arc::new(AtomicBool::new(true)));
+        let heard = voice.clone();
         let follow = move || {
             while let Ok(Some(said)) = self.link.receive() {
-                match said.text.split_once(' ') {
-                    Some(("invalidated", line)) => proxy.hear_former(line),
-                    _ => drop(proxy.condemn_stored()),
-                }
+                carry_out(&said.text);
             }
+            heard.0.store(false, Ordering::Release);
         };
-        std::thread::Builder::new().name("larder-former".to_owned()).spawn(follow).map(drop)
+        std::thread::Builder::new().name("larder-former".to_owned()).spawn(follow)?;
+        Ok(voice)
     }
 }
 
@@ -224,10 +248,12 @@ mod tests {
         let Retire(heir) = heard.blocking_recv().expect("it wants to take over");
         heir.refuse("a disk is slow");
         let Retire(heir) = heard.blocking_recv().expect("it tries again");
+        say_text(&heir.link, "invalidated key 00".to_owned()).expect("told");
         heir.retired().expect("told");
         let (first, second, former) = retiring.join().expect("no panic");
         assert_eq!(first, Err("the process that serves does not let go: a disk is slow".to_owned()));
         assert_eq!(second, Ok(()));
+        assert_eq!(*former.before.lock(), ["invalidated key 00"], "what was invalidated meanwhile is not lost");
         let successor = heir.successor().expect("a thread");
         successor(Invalidated::Ban(b"12345678x".to_vec().into()));
         successor(Invalidated::Ban(vec![b'x'; SUCCESSOR_LINE_BYTES_MAX].into()));

@@ -2,6 +2,7 @@
 //! itself is given to its supervisor.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -30,6 +31,17 @@ pub fn name_of(address: &ListenAddress) -> String {
     }
 }
 
+/// A port that is picked has no name by which the next process could know it.
+fn outlives_no_process(address: &ListenAddress) -> bool {
+    matches!(address, ListenAddress::Tcp(address) if address.port() == 0)
+}
+
+/// A socket whose path is gone: nobody could connect to it.
+fn is_unreachable(address: &ListenAddress) -> bool {
+    let ListenAddress::Unix(path) = address else { return false };
+    !std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+}
+
 impl KeptListeners {
     pub fn new(given: KeptSockets, link: Option<Arc<ServingLink>>) -> KeptListeners {
         KeptListeners { given: Mutex::new(given), link }
@@ -49,11 +61,20 @@ impl KeptListeners {
 
 impl SocketKeeper for KeptListeners {
     fn take(&self, address: &ListenAddress) -> Vec<OwnedFd> {
-        self.given.lock().take(&name_of(address))
+        if outlives_no_process(address) {
+            return Vec::new();
+        }
+        let taken = self.given.lock().take(&name_of(address));
+        if !taken.is_empty() && is_unreachable(address) {
+            self.release(address);
+            return Vec::new();
+        }
+        taken
     }
 
-    fn keep(&self, address: &ListenAddress, sockets: &[OwnedFd]) {
+    fn keep(&self, address: &ListenAddress, sockets: &[&OwnedFd]) {
         if let Some(link) = &self.link
+            && !outlives_no_process(address)
             && let Err(error) = link.keep(&name_of(address), sockets)
         {
             let shown = show_listen(address);

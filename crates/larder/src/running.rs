@@ -26,7 +26,7 @@ use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
 use crate::fit_connections;
 use crate::fleet_plan::LogPlan;
-use crate::handing_over::Former;
+use crate::handing_over::{Former, FormerVoice};
 use crate::kernel_random;
 use crate::limits;
 use crate::log_writer::LogWriter;
@@ -67,6 +67,8 @@ pub struct Running {
     admin_path: SocketPath,
     /// Another process has taken over.
     has_retired: bool,
+    /// The one before this.
+    pub former: FormerVoice,
 }
 
 /// What there was before this larder.
@@ -173,9 +175,10 @@ impl Running {
             memory: Some(Arc::new(Process)),
         };
         let proxy = Proxy::start_on(start, listeners).map_err(|e| e.to_string())?;
-        if let Some(former) = forerunners.former {
-            let failed = |why| format!("cannot start the thread that hears the former process: {why}");
-            former.follow(proxy.clone()).map_err(failed)?;
+        let failed = |why| format!("cannot start the thread that hears the former process: {why}");
+        let former = forerunners.former.map(|former| former.follow(proxy.clone())).transpose().map_err(failed)?;
+        if forerunners.beside && former.is_none() {
+            proxy.stand_beside_unheard();
         }
         let fleet = join_fleet(&plan, &proxy)?;
         let admin = Arc::new(Admin {
@@ -223,6 +226,7 @@ impl Running {
             history,
             admin_path,
             has_retired: false,
+            former: former.unwrap_or_default(),
         };
         running.start_threads_of(&running.plan.clone())?;
         running.order_certificates();

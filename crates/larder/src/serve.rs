@@ -13,7 +13,8 @@ use crate::flags::ServeFlags;
 use crate::handing_over::{self, Heir};
 use crate::held_config::ReadConfig;
 use crate::limits::{
-    CERTIFICATE_LOOK_EVERY, ENDING_MARGIN, SAME_ORDER, SUCCESSOR_GOOD_BYE, UPGRADE_ANSWER_TIME, UPGRADE_PATIENCE,
+    CERTIFICATE_LOOK_EVERY, ENDING_MARGIN, FORMER_LOOK_EVERY, RELOAD_SILENCE_MAX, SAME_ORDER, SUCCESSOR_GOOD_BYE,
+    UPGRADE_ANSWER_TIME, UPGRADE_PATIENCE,
 };
 use crate::notify_socket::{NotifySocket, ServiceNotice};
 use crate::plan::Plan;
@@ -195,11 +196,6 @@ impl Obedience {
             PlaceOrder::Succeeded { process } => self.succeeded(&UpgradeOutcome::Succeeded { process }),
             PlaceOrder::NotSucceeded(why) => self.succeeded(&UpgradeOutcome::Refused { why }),
             PlaceOrder::Alone => self.running.proxy.former_has_left(),
-            PlaceOrder::Abandoned => {
-                say!("error: the supervisor is gone; larder ends");
-                // Whoever starts it again needs the addresses and the disks at once.
-                std::process::exit(1);
-            }
         }
     }
 
@@ -208,10 +204,15 @@ impl Obedience {
             Ok(successor) => successor,
             Err(error) => return heir.refuse(&format!("no thread can be started: {error}")),
         };
+        // Nothing is heard of this thread meanwhile.
+        self.place.link.iter().for_each(|link| drop(link.alive(RELOAD_SILENCE_MAX)));
         if !self.running.retire(successor) {
-            return heir.refuse("a disk is not done with writing; it stores nothing more until a restart");
+            return heir.refuse("a disk is not done with writing in time");
         }
-        let said = self.place.link.as_ref().map_or(Ok(()), |link| link.leaving()).and_then(|()| heir.retired());
+        let grace = self.running.plan.settings.limits.upgrade_grace;
+        let said = self.place.link.as_ref().map_or(Ok(()), |link| link.leaving(grace)).and_then(|()| heir.retired());
+        let proxy = self.running.proxy.clone();
+        std::thread::spawn(move || proxy.give_memory_back());
         if let Err(error) = said {
             say!("warning: the process that takes over is gone: {error}");
         }
@@ -232,12 +233,25 @@ impl Obedience {
         if self.retired.is_some() && self.ends_asked == 0 {
             self.wait_for_outcome(signals);
         }
+        self.pass_on_of_former(signals);
         self.running.finish();
         self.retired.iter().for_each(|heir| heir.finish(SUCCESSOR_GOOD_BYE));
         if self.is_ending() {
             return ExitCode::SUCCESS;
         }
         fail("all workers have ended, and nobody asked for it; the lines above may say why")
+    }
+
+    /// What the process before this one still invalidates goes through this one to the next.
+    fn pass_on_of_former(&mut self, signals: &mut Signals) {
+        let (_tell, mut never) = tokio::sync::oneshot::channel();
+        while self.retired.is_some() && self.ends_asked == 0 && self.running.former.is_heard() {
+            match signals.wait_beside(&mut never, Some(FORMER_LOOK_EVERY), self.place.next_order()) {
+                Heard::Order(order) => self.take_place(order),
+                Heard::Told(Told::End) => return,
+                Heard::Upgrade | Heard::Told(_) => {}
+            }
+        }
     }
 
     /// Somebody may have asked what comes of the upgrade.

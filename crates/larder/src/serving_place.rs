@@ -28,8 +28,6 @@ pub enum PlaceOrder {
     NotSucceeded(String),
     /// Of those that served before none is left.
     Alone,
-    /// The supervisor is gone.
-    Abandoned,
 }
 
 impl From<Retire> for PlaceOrder {
@@ -97,10 +95,13 @@ impl ServingPlace {
                     Said::Succeeded { process } => PlaceOrder::Succeeded { process },
                     Said::Verdict(why) => PlaceOrder::NotSucceeded(why),
                     Said::Alone => PlaceOrder::Alone,
-                    Said::Gone => PlaceOrder::Abandoned,
+                    Said::Gone => {
+                        say!("error: the supervisor is gone; larder ends");
+                        // Whoever starts it again needs the addresses and the disks at once, whatever the main thread does.
+                        std::process::exit(1);
+                    }
                 };
-                let is_last = matches!(order, PlaceOrder::Abandoned);
-                if orders.blocking_send(order).is_err() || is_last {
+                if orders.blocking_send(order).is_err() {
                     return;
                 }
             }

@@ -13,6 +13,7 @@ use supervisor::{Program, SERVING_FLAG, SUCCEEDING_FLAG, Surroundings};
 
 use crate::given_sockets;
 use crate::notify_socket::{self, NotifyTarget, ServiceNotice};
+use crate::open_files::raise_limit;
 use crate::say::say;
 
 /// Supervises. `succeeds`: in the place of another version, in its process.
@@ -29,6 +30,8 @@ pub fn supervise(succeeds: bool) -> ExitCode {
 fn try_to(succeeds: bool) -> io::Result<u8> {
     // It may have been started as /proc/self/exe.
     let _ = rustix::thread::set_name(c"larder");
+    // It has as many descriptors as all that serve below it listen on.
+    let _ = raise_limit();
     let program = Program { path: own_path()?, arguments: own_arguments() };
     let surroundings = Outside {
         started: Moment::now(),

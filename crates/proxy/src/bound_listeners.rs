@@ -20,6 +20,8 @@ pub(crate) struct BoundListener {
     /// With the port that was picked where 0 was asked for.
     pub(crate) address: ListenAddress,
     pub(crate) sockets: Vec<Listener>,
+    /// It was bound here.
+    is_fresh: bool,
 }
 
 impl BoundListeners {
@@ -40,23 +42,28 @@ impl BoundListeners {
 }
 
 impl BoundListener {
-    /// What is kept for the address is taken; otherwise it is bound, and kept.
+    /// What is kept for the address is taken; otherwise it is bound.
     pub(crate) fn bind(
         settings: &ListenerSettings,
         cores: usize,
         keeper: &dyn SocketKeeper,
     ) -> Result<BoundListener, String> {
         let kept = keeper.take(&settings.address);
+        let is_fresh = kept.is_empty();
         let (address, sockets) = match kept.first() {
-            None => {
-                let (address, sockets) = listener::bind(settings, cores)?;
-                keeper.keep(&settings.address, &sockets);
-                (address, sockets)
-            }
+            None => listener::bind(settings, cores)?,
             Some(socket) => (listener::address_of(socket, settings), spread(&kept, settings, cores)?),
         };
         let sockets = sockets.into_iter().map(|socket| Listener { settings: settings.clone(), socket }).collect();
-        Ok(BoundListener { settings: settings.clone(), address, sockets })
+        Ok(BoundListener { settings: settings.clone(), address, sockets, is_fresh })
+    }
+
+    /// Nothing is refused any more: it outlives this process.
+    pub(crate) fn keep(&self, keeper: &dyn SocketKeeper) {
+        if self.is_fresh {
+            let sockets: Vec<&OwnedFd> = self.sockets.iter().map(|listener| &listener.socket).collect();
+            keeper.keep(&self.settings.address, &sockets);
+        }
     }
 }
 
@@ -91,7 +98,7 @@ mod tests {
             std::mem::take(&mut *self.0.lock())
         }
 
-        fn keep(&self, _: &ListenAddress, sockets: &[OwnedFd]) {
+        fn keep(&self, _: &ListenAddress, sockets: &[&OwnedFd]) {
             self.0.lock().extend(sockets.iter().map(|socket| socket.try_clone().expect("a descriptor is free")));
         }
 
@@ -101,7 +108,9 @@ mod tests {
     fn bind(cores: usize, keeper: &Arc<Shelf>) -> BoundListeners {
         let anywhere = ListenerSettings::at(ListenAddress::Tcp("127.0.0.1:0".parse().expect("an address")));
         let keeper = Arc::clone(keeper) as Arc<dyn SocketKeeper>;
-        BoundListeners::bind(&[anywhere], cores, keeper).expect("it is bound")
+        let bound = BoundListeners::bind(&[anywhere], cores, Arc::clone(&keeper)).expect("it is bound");
+        bound.listeners.iter().for_each(|listener| listener.keep(&*keeper));
+        bound
     }
 
     #[test]
@@ -119,7 +128,7 @@ mod tests {
             assert_eq!(next.listeners[0].sockets.len(), cores.max(2), "each core has one, and none is left out");
             let sockets: Vec<OwnedFd> =
                 next.listeners.into_iter().flat_map(|it| it.sockets).map(|it| it.socket).collect();
-            shelf.keep(&address, &sockets[..2]);
+            shelf.keep(&address, &[&sockets[0], &sockets[1]]);
         }
         let sockets = shelf.take(&address);
         let accepted = sockets.iter().map(|socket| std::iter::from_fn(|| listener::accept(socket).ok()).count());

@@ -17,20 +17,31 @@ use crate::vcl_story::bans::ProgramBan;
 
 impl Proxy {
     /// Has another process take over: `successor` hears what is invalidated here from now on, the disks are that one's when this returns, and
-    /// nobody is let in any more. What is under way has [`limits.upgrade_grace`](crate::limits::Limits::upgrade_grace). Most of the memory is given back. False: a disk was not done
-    /// with writing in time, and everything goes on here, but that disk stores nothing any more.
+    /// nobody is let in any more. What is under way has [`limits.upgrade_grace`](crate::limits::Limits::upgrade_grace). False: a disk was not done
+    /// with writing in time, and everything goes on here, and the disks are used again as after a failure.
     pub fn retire(&self, successor: Successor) -> bool {
         let cache = &self.shared.cache;
-        cache.tell_successor(successor);
+        cache.tell_successor(Some(successor));
         if !cache.hand_disks_over(DISK_CLOSE_MAX) {
+            cache.tell_successor(None);
             return false;
         }
         cache.fleet_lease().end_for_good();
         self.shared.handed_over.store(true, Ordering::Release);
         let grace = self.shared.site.load().settings.limits.upgrade_grace;
         self.drain_within(grace);
-        cache.set_memory((cache.account().limit() >> RETIRED_MEMORY_SHIFT).max(RETIRED_MEMORY_MIN));
         true
+    }
+
+    /// Gives most of the memory back. With much of it this takes seconds.
+    pub fn give_memory_back(&self) {
+        let cache = &self.shared.cache;
+        cache.set_memory((cache.account().limit() >> RETIRED_MEMORY_SHIFT).max(RETIRED_MEMORY_MIN));
+    }
+
+    /// Others of this larder answer clients, and what they invalidate is not all heard here: until they have left, what is stored is confirmed.
+    pub fn stand_beside_unheard(&self) {
+        self.shared.cache.stand_beside_unheard();
     }
 
     /// What keys of this process are made with: what the next one needs to understand what it is told.

@@ -146,6 +146,7 @@ impl Proxy {
         let mut bound = Vec::new();
         let BoundListeners { listeners, keeper } = listeners;
         for listener in listeners {
+            listener.keep(&*keeper);
             bound.push((listener.settings, listener.address));
             sockets.push(listener.sockets);
         }
@@ -238,6 +239,7 @@ impl Proxy {
         *self.shared.probes.lock() = probes;
         drop(changes);
         for listener in fresh {
+            listener.keep(&*self.keeper);
             bound.push((listener.settings, listener.address));
             self.open(listener.sockets);
         }

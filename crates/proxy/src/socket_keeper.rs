@@ -11,7 +11,7 @@ pub trait SocketKeeper: Send + Sync {
     fn take(&self, address: &ListenAddress) -> Vec<OwnedFd>;
 
     /// Has them kept.
-    fn keep(&self, address: &ListenAddress, sockets: &[OwnedFd]);
+    fn keep(&self, address: &ListenAddress, sockets: &[&OwnedFd]);
 
     /// The address is listened on no longer.
     fn release(&self, address: &ListenAddress);
@@ -25,7 +25,7 @@ impl SocketKeeper for NoKeeper {
         Vec::new()
     }
 
-    fn keep(&self, _: &ListenAddress, _: &[OwnedFd]) {}
+    fn keep(&self, _: &ListenAddress, _: &[&OwnedFd]) {}
 
     fn release(&self, _: &ListenAddress) {}
 }

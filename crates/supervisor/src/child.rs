@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, waitpid};
 
+use crate::limits::{START_MAX, UPGRADE_MAX};
 use crate::link_socket::LinkSocket;
 use crate::link_word::SupervisorWord;
 
@@ -36,8 +37,14 @@ pub struct Child {
     pub has_served: bool,
     /// When it is to be worried about.
     pub silent_at: Option<Duration>,
-    /// It was asked to end for its silence: when it is ended.
+    /// It said nothing in time, and has a little more.
+    pub is_doubted: bool,
+    /// When it is ended, whatever it does.
     pub killed_at: Option<Duration>,
+    /// What it has bound. It is nobody else's before it serves: where it never does, nobody listens.
+    pub bound: Vec<(String, Vec<OwnedFd>)>,
+    /// A HUP came while it could not hear one.
+    pub is_hup_owed: bool,
 }
 
 /// How one has ended.
@@ -93,7 +100,19 @@ impl Child {
     /// One that is there already.
     pub fn of(pid: Pid, link: Option<LinkSocket>, part: Part, now: Duration) -> io::Result<Child> {
         let life = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Child { pid, life, link, part, started: now, has_served: false, silent_at: None, killed_at: None })
+        Ok(Child {
+            pid,
+            life,
+            link,
+            part,
+            started: now,
+            has_served: false,
+            silent_at: (part == Part::Serving).then_some(now + START_MAX),
+            is_doubted: false,
+            killed_at: (part == Part::Coming).then_some(now + UPGRADE_MAX),
+            bound: Vec::new(),
+            is_hup_owed: false,
+        })
     }
 
     /// That it cannot be told is seen by its end.

@@ -21,6 +21,17 @@ pub const LIVED_WELL: Duration = Duration::from_secs(10);
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
 pub const LAST_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long one may take from its start to its first sign of life: a config may lie on a file system that does not answer.
+pub const START_MAX: Duration = Duration::from_secs(600);
+/// No word of a serving process lets it be silent for longer.
+pub const PATIENCE_MAX: Duration = Duration::from_secs(3_600);
+/// One that said nothing in time has this much more: the supervisor itself may have been held up.
+pub const DOUBT: Duration = Duration::from_secs(5);
+/// Beyond the time that a process which leaves has for its requests: disks are closed, lines of logs written.
+pub const LEAVING_MARGIN: Duration = Duration::from_secs(60);
+/// Words of one process that are heard before anybody else has a turn.
+pub const WORDS_A_TURN_MAX: usize = 64;
+
 /// Between asking one that says nothing to end (SIGABRT) and ending it (SIGKILL).
 pub const ABORT_PATIENCE: Duration = Duration::from_secs(5);
 

@@ -10,7 +10,7 @@
 //! | | `verdict TEXT` | | nobody takes over after all, and why |
 //! | serving | `keep NAME` | sockets | keep these beyond my end |
 //! | | `release NAME` | | keep them no longer |
-//! | | `leaving` | | I accept nothing any more: who comes after me does |
+//! | | `leaving SECONDS` | | I accept nothing any more: who comes after me does. So long I may have still |
 //! | | `ready VERSION` | | I serve |
 //! | | `alive SECONDS` | | I go round; worry if I say nothing for so long |
 //! | | `notify DATAGRAM` | | for the service manager |
@@ -41,7 +41,7 @@ pub enum SupervisorWord {
 pub enum ServingWord {
     Keep { name: String, sockets: Vec<OwnedFd> },
     Release(String),
-    Leaving,
+    Leaving { grace: Duration },
     Ready { version: u32 },
     Alive { patience: Duration },
     Notify(String),
@@ -101,7 +101,7 @@ impl ServingWord {
         match self {
             ServingWord::Keep { name, sockets } => Datagram::of(format!("keep {name}"), sockets),
             ServingWord::Release(name) => Datagram::of(format!("release {name}"), Vec::new()),
-            ServingWord::Leaving => Datagram::of("leaving".to_owned(), Vec::new()),
+            ServingWord::Leaving { grace } => Datagram::of(format!("leaving {}", grace.as_secs()), Vec::new()),
             ServingWord::Ready { version } => Datagram::of(format!("ready {version}"), Vec::new()),
             ServingWord::Alive { patience } => Datagram::of(format!("alive {}", patience.as_secs()), Vec::new()),
             ServingWord::Notify(datagram) => Datagram::of(format!("notify {datagram}"), Vec::new()),
@@ -114,7 +114,7 @@ impl ServingWord {
         Some(match split(&text) {
             ("keep", name) => ServingWord::Keep { name: name.to_owned(), sockets },
             ("release", name) => ServingWord::Release(name.to_owned()),
-            ("leaving", "") => ServingWord::Leaving,
+            ("leaving", seconds) => ServingWord::Leaving { grace: Duration::from_secs(seconds.parse().ok()?) },
             ("ready", version) => ServingWord::Ready { version: version.parse().ok()? },
             ("alive", seconds) => ServingWord::Alive { patience: Duration::from_secs(seconds.parse().ok()?) },
             ("notify", datagram) => ServingWord::Notify(datagram.to_owned()),
@@ -148,7 +148,7 @@ mod tests {
         );
         for (word, expect) in [
             (ServingWord::Release("unix /a b".into()), "Some(Release(\"unix /a b\"))"),
-            (ServingWord::Leaving, "Some(Leaving)"),
+            (ServingWord::Leaving { grace: Duration::from_secs(9) }, "Some(Leaving { grace: 9s })"),
             (ServingWord::Ready { version: 7 }, "Some(Ready { version: 7 })"),
             (ServingWord::Alive { patience: Duration::from_secs(30) }, "Some(Alive { patience: 30s })"),
             (ServingWord::Notify("READY=1\nSTATUS=a b".into()), "Some(Notify(\"READY=1\\nSTATUS=a b\"))"),
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_no_word_is_none() {
         let bare = |text: &str| Datagram { text: text.to_owned(), sockets: Vec::new() };
-        for text in ["", "ready", "ready soon", "alive -1", "leaving now", "upgrade 2", "keeper x"] {
+        for text in ["", "ready", "ready soon", "alive -1", "leaving", "leaving now", "upgrade 2", "keeper x"] {
             assert!(ServingWord::read(bare(text)).is_none(), "{text}");
         }
         for text in

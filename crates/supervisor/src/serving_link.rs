@@ -69,9 +69,9 @@ pub fn begin() -> io::Result<Beginning> {
 
 impl ServingLink {
     /// Has copies of sockets kept under a name.
-    pub fn keep(&self, name: &str, sockets: &[OwnedFd]) -> io::Result<()> {
+    pub fn keep(&self, name: &str, sockets: &[&OwnedFd]) -> io::Result<()> {
         for portion in sockets.chunks(SOCKETS_PER_WORD_MAX) {
-            let sockets = portion.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>()?;
+            let sockets = portion.iter().map(|socket| socket.try_clone()).collect::<io::Result<Vec<_>>>()?;
             self.say(ServingWord::Keep { name: name.to_owned(), sockets })?;
         }
         Ok(())
@@ -81,9 +81,9 @@ impl ServingLink {
         self.say(ServingWord::Release(name.to_owned()))
     }
 
-    /// Nobody is let in here any more.
-    pub fn leaving(&self) -> io::Result<()> {
-        self.say(ServingWord::Leaving)
+    /// Nobody is let in here any more, and what is under way has so long.
+    pub fn leaving(&self, grace: Duration) -> io::Result<()> {
+        self.say(ServingWord::Leaving { grace })
     }
 
     pub fn ready(&self) -> io::Result<()> {

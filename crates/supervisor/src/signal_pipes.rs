@@ -45,6 +45,12 @@ impl SignalPipes {
         self.0.iter().map(|(_, pipe)| pipe.as_fd())
     }
 
+    /// Has one come that was not taken?
+    pub fn has_some(&self) -> bool {
+        let waits = |(_, pipe): &(Signal, UnixStream)| rustix::io::ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0);
+        self.0.iter().any(waits)
+    }
+
     /// Those that have come, each as often as it can be told.
     pub fn take(&mut self) -> Vec<Signal> {
         let mut taken = Vec::new();

@@ -24,20 +24,30 @@ use crate::supervised_program::{Program, SUCCEEDING_FLAG};
 const BUFFER_BYTES: usize = 8 << 20;
 
 /// Becomes the new version. Returns only if that fails, and then everything is as before.
-pub fn hand_over(program: &Program, processes: &Processes) -> Result<(), String> {
+pub fn hand_over(
+    program: &Program,
+    processes: &Processes,
+    now: Duration,
+    is_signalled: impl FnOnce() -> bool,
+) -> Result<(), String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
     let (old, new) = LinkSocket::pair().map_err(|error| failed("a pair of sockets", error))?;
     // As much as the kernel allows.
     let _ = set_socket_send_buffer_size(old.as_fd(), BUFFER_BYTES);
-    for datagram in told(processes).map_err(|error| failed("sockets cannot be copied", error))? {
+    for datagram in told(processes, now).map_err(|error| failed("sockets cannot be copied", error))? {
         old.send(&datagram).map_err(|error| failed("what is known cannot be handed over", error))?;
     }
     drop(old);
     let former_input =
         std::io::stdin().as_fd().try_clone_to_owned().map_err(|error| failed("standard input", error))?;
     rustix::stdio::dup2_stdin(&new).map_err(|error| failed("standard input", error.into()))?;
-    // Else one would end the next program before it listens.
+    // Else one would end the next program before it listens. Of those that have come already none is left to it.
     signal_pipes::heard_later().map_err(|error| failed("signals", error))?;
+    if is_signalled() {
+        signal_pipes::heard_again().map_err(|error| failed("signals", error))?;
+        rustix::stdio::dup2_stdin(&former_input).map_err(|error| failed("standard input", error.into()))?;
+        return Err("a signal has come meanwhile".to_owned());
+    }
     let mut command = Command::new(&program.path);
     command.arg0("larder").args(&program.arguments).arg(SUCCEEDING_FLAG);
     let error = command.exec();
@@ -47,12 +57,13 @@ pub fn hand_over(program: &Program, processes: &Processes) -> Result<(), String>
 }
 
 /// What there is to know: how many have died, a line for each child, with its link, and one for each name that is kept.
-fn told(processes: &Processes) -> io::Result<Vec<Datagram>> {
+fn told(processes: &Processes, now: Duration) -> io::Result<Vec<Datagram>> {
     let mut told = vec![Datagram { text: format!("deaths {}", processes.deaths), sockets: Vec::new() }];
     for child in &processes.children {
         let part = if child.part == Part::Serving { "serving" } else { "leaving" };
         let link = child.link.iter().map(|link| link.as_fd().try_clone_to_owned()).collect::<io::Result<Vec<_>>>()?;
-        let text = format!("child {} {part} {}", child.pid.as_raw_pid(), child.started.as_millis());
+        let left = child.killed_at.map_or(Duration::ZERO, |at| at.saturating_sub(now));
+        let text = format!("child {} {part} {}", child.pid.as_raw_pid(), left.as_millis());
         told.push(Datagram { text, sockets: link });
     }
     for (name, sockets) in processes.kept.copies()? {
@@ -62,7 +73,7 @@ fn told(processes: &Processes) -> io::Result<Vec<Datagram>> {
 }
 
 /// What the former version has left in the standard input.
-pub fn take_over() -> io::Result<Processes> {
+pub fn take_over(now: Duration) -> io::Result<Processes> {
     let mut processes = Processes::default();
     let link = LinkSocket::on(std::io::stdin().as_fd().try_clone_to_owned()?)?;
     // What was read is not to stay open, nor to be taken for an input.
@@ -70,7 +81,7 @@ pub fn take_over() -> io::Result<Processes> {
     while let Some(Datagram { text, sockets }) = link.receive()? {
         let words: Vec<&str> = text.splitn(2, ' ').collect();
         match words[..] {
-            ["child", facts] => processes.children.extend(child(facts, sockets)?),
+            ["child", facts] => processes.children.extend(child(facts, sockets, now)?),
             ["deaths", count] => processes.deaths = count.parse().unwrap_or_default(),
             ["kept", name] => {
                 processes.kept.keep(name, sockets);
@@ -84,16 +95,17 @@ pub fn take_over() -> io::Result<Processes> {
 }
 
 /// `None`: it has ended meanwhile, and was waited for by nobody: there is nothing of it to know.
-fn child(facts: &str, sockets: Vec<OwnedFd>) -> io::Result<Option<Child>> {
+fn child(facts: &str, sockets: Vec<OwnedFd>, now: Duration) -> io::Result<Option<Child>> {
     let unknown =
         || io::Error::new(io::ErrorKind::InvalidData, "the former supervisor said something unknown of a process");
     let words: Vec<&str> = facts.split(' ').collect();
-    let [pid, part, started_ms] = words[..] else { return Err(unknown()) };
+    let [pid, part, left_ms] = words[..] else { return Err(unknown()) };
     let pid = pid.parse().ok().and_then(Pid::from_raw).ok_or_else(unknown)?;
-    let started = Duration::from_millis(started_ms.parse().map_err(|_| unknown())?);
+    let left = Duration::from_millis(left_ms.parse().map_err(|_| unknown())?);
     let part = if part == "serving" { Part::Serving } else { Part::Leaving };
     let link = sockets.into_iter().next().map(LinkSocket::on).transpose()?;
-    let mut child = Child::of(pid, link, part, started)?;
+    let Ok(mut child) = Child::of(pid, link, part, now) else { return Ok(None) };
     child.has_served = true;
+    child.killed_at = (part == Part::Leaving).then_some(now + left);
     Ok(Some(child))
 }

@@ -4,17 +4,20 @@
 //! It reads no config and no byte of a client. What a serving process is to be told or asked beyond these words is between it and others.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_acceptconn;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal};
 
 use crate::child::{Child, Ending, Part};
 use crate::kept_sockets::KeptSockets;
-use crate::limits::{ABORT_PATIENCE, LEAVING_MAX, UPGRADE_MAX};
+use crate::limits::{
+    ABORT_PATIENCE, DOUBT, LEAVING_MARGIN, LEAVING_MAX, NAMES_MAX, PATIENCE_MAX, START_MAX, WORDS_A_TURN_MAX,
+};
 use crate::link_word::{ServingWord, SupervisorWord, VERSION};
 use crate::processes::Processes;
 use crate::restart_pause::RestartPause;
@@ -59,10 +62,19 @@ pub fn supervise(program: &Program, given: KeptSockets, surroundings: &dyn Surro
 
 /// Goes on for a supervisor of another version, whose process this is: its standard input has what that one knew.
 pub fn succeed(program: &Program, surroundings: &dyn Surroundings) -> io::Result<u8> {
-    let mut supervisor = Supervisor::new(program, succession::take_over()?, surroundings)?;
+    let mut supervisor = Supervisor::new(program, succession::take_over(surroundings.now())?, surroundings)?;
     supervisor.has_served = true;
     signal_pipes::heard_again()?;
     supervisor.go_on()
+}
+
+/// What a service manager may be told by a process that serves; not that another process is the main one, nor anything else that this one may
+/// say and that one may not.
+fn of_service(datagram: &str) -> String {
+    const MAY_BE_SAID: [&str; 6] =
+        ["READY", "RELOADING", "MONOTONIC_USEC", "STOPPING", "EXTEND_TIMEOUT_USEC", "STATUS"];
+    let may_be_said = |line: &&str| line.split_once('=').is_some_and(|(name, _)| MAY_BE_SAID.contains(&name));
+    datagram.lines().filter(may_be_said).collect::<Vec<_>>().join("\n")
 }
 
 impl<'a> Supervisor<'a> {
@@ -91,6 +103,7 @@ impl<'a> Supervisor<'a> {
             signals.into_iter().for_each(|signal| self.obey(signal));
             self.hear();
             self.bury();
+            self.leave_no_gap();
             self.look_at_clock();
             if self.processes.children.is_empty() && self.start_at.is_none() {
                 return Ok(self.code);
@@ -118,8 +131,7 @@ impl<'a> Supervisor<'a> {
 
     /// When something is to be done although nothing comes.
     fn next_time(&self) -> Option<Duration> {
-        let coming = |child: &Child| (child.part == Part::Coming).then(|| child.started + UPGRADE_MAX);
-        let of_child = |child: &Child| [child.silent_at, child.killed_at, coming(child)].into_iter().flatten().min();
+        let of_child = |child: &Child| [child.silent_at, child.killed_at].into_iter().flatten().min();
         self.processes.children.iter().filter_map(of_child).chain(self.start_at).min()
     }
 
@@ -132,8 +144,13 @@ impl<'a> Supervisor<'a> {
             Signal::USR2 if self.ends_asked == 0 => self.upgrade(),
             Signal::USR2 => {}
             Signal::HUP => {
-                if let Some(serving) = self.at(Part::Serving) {
-                    serving.signal(Signal::HUP);
+                for child in &mut self.processes.children {
+                    match child.part {
+                        Part::Serving if child.has_served => child.signal(Signal::HUP),
+                        // It would end it before it listens.
+                        Part::Serving | Part::Coming => child.is_hup_owed = true,
+                        Part::Leaving => {}
+                    }
                 }
             }
             ends => {
@@ -159,16 +176,21 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Tells one what is kept, and that it may begin.
-    fn begin(&mut self, pid: Pid, former: Option<std::os::fd::OwnedFd>) {
+    fn begin(&mut self, pid: Pid, former: Option<OwnedFd>) {
         let copies = match self.processes.kept.copies() {
-            Ok(copies) => copies,
+            Ok(copies) => Ok(copies),
             Err(error) => {
-                self.surroundings.say(&format!("warning: kept sockets cannot be handed on: {error}"));
-                Vec::new()
+                self.surroundings.say(&format!("error: kept sockets cannot be handed on: {error}"));
+                Err(())
             }
         };
         let (beside, deaths) = (self.processes.children.len() > 1, self.processes.deaths);
         let Some(child) = self.processes.children.iter_mut().find(|child| child.pid == pid) else { return };
+        let Ok(copies) = copies else {
+            // Without them it would find its addresses in use: it ends, and another one is tried.
+            child.link = None;
+            return;
+        };
         for (name, sockets) in copies {
             child.say(SupervisorWord::Have { name, sockets });
         }
@@ -187,7 +209,8 @@ impl<'a> Supervisor<'a> {
 
     fn try_upgrade(&mut self) -> Result<(), String> {
         if self.at(Part::Coming).is_some() {
-            return Err("an upgrade is under way already".to_owned());
+            // Who asks now hears what comes of that one.
+            return Ok(());
         }
         if self.at(Part::Serving).is_none_or(|serving| !serving.has_served) {
             return Err("nothing serves at the moment that could be taken over from".to_owned());
@@ -209,7 +232,7 @@ impl<'a> Supervisor<'a> {
     /// What serving processes have said.
     fn hear(&mut self) {
         for at in 0..self.processes.children.len() {
-            loop {
+            for _ in 0..WORDS_A_TURN_MAX {
                 let child = &mut self.processes.children[at];
                 let Some(link) = &child.link else { break };
                 match link.receive_now() {
@@ -229,32 +252,50 @@ impl<'a> Supervisor<'a> {
         let child = &mut self.processes.children[at];
         match word {
             ServingWord::Keep { name, sockets } => {
-                if !self.processes.kept.keep(&name, sockets) {
-                    let sentence = format!("warning: there are too many sockets to keep {name} beyond its process");
-                    self.surroundings.say(&sentence);
+                if child.has_served {
+                    self.keep(&name, sockets);
+                } else if child.bound.len() < NAMES_MAX {
+                    child.bound.push((name, sockets));
                 }
             }
             ServingWord::Release(name) => drop(self.processes.kept.take(&name)),
-            ServingWord::Leaving => {
+            ServingWord::Leaving { grace } => {
                 (child.part, child.silent_at) = (Part::Leaving, None);
+                child.killed_at = Some(now + grace.min(PATIENCE_MAX) + LEAVING_MARGIN);
                 self.bound_leaving();
             }
             ServingWord::Alive { patience } if child.part == Part::Serving && self.ends_asked == 0 => {
-                child.silent_at = Some(now + patience);
+                (child.silent_at, child.is_doubted) = (Some(now + patience.min(PATIENCE_MAX)), false);
                 self.surroundings.beat();
             }
             ServingWord::Alive { .. } => {}
-            ServingWord::Notify(datagram) if child.part == Part::Serving => self.surroundings.notify(&datagram),
+            ServingWord::Notify(datagram) if child.part == Part::Serving => {
+                self.surroundings.notify(&of_service(&datagram))
+            }
             ServingWord::Notify(_) => {}
             ServingWord::Upgrade => self.upgrade(),
             ServingWord::Ready { version } => self.ready(at, version),
         }
     }
 
+    /// What is no listening socket is not kept: nobody could serve on it.
+    fn keep(&mut self, name: &str, sockets: Vec<OwnedFd>) {
+        let are_listening = sockets.iter().all(|socket| socket_acceptconn(socket).unwrap_or_default());
+        if !are_listening || !self.processes.kept.keep(name, sockets) {
+            let sentence = format!("warning: the sockets of {name} cannot be kept beyond its process");
+            self.surroundings.say(&sentence);
+        }
+    }
+
     fn ready(&mut self, at: usize, version: u32) {
+        let bound = std::mem::take(&mut self.processes.children[at].bound);
+        bound.into_iter().for_each(|(name, sockets)| self.keep(&name, sockets));
         let child = &mut self.processes.children[at];
-        child.has_served = true;
+        (child.has_served, child.killed_at) = (true, None);
         self.has_served = true;
+        if std::mem::take(&mut child.is_hup_owed) {
+            child.signal(Signal::HUP);
+        }
         if child.part != Part::Coming {
             return;
         }
@@ -265,7 +306,9 @@ impl<'a> Supervisor<'a> {
             .iter_mut()
             .filter(|child| child.part == Part::Serving)
             .for_each(|it| it.part = Part::Leaving);
-        self.processes.children[at].part = Part::Serving;
+        let now = self.surroundings.now();
+        let child = &mut self.processes.children[at];
+        (child.part, child.silent_at) = (Part::Serving, Some(now + START_MAX));
         for former in self.processes.children.iter_mut().filter(|child| child.part == Part::Leaving) {
             former.say(SupervisorWord::Succeeded { process: pid.as_raw_pid() });
         }
@@ -273,7 +316,7 @@ impl<'a> Supervisor<'a> {
         if version != VERSION {
             self.surroundings.say("the supervisor itself is upgraded by a restart: the new one speaks otherwise");
         } else if self.ends_asked == 0
-            && let Err(why) = succession::hand_over(self.program, &self.processes)
+            && let Err(why) = succession::hand_over(self.program, &self.processes, now, || self.signals.has_some())
         {
             self.surroundings.say(&format!("the supervisor itself is not upgraded, and goes on: {why}"));
         }
@@ -296,8 +339,6 @@ impl<'a> Supervisor<'a> {
             match self.processes.children[at].ending() {
                 None => at += 1,
                 Some(ending) => {
-                    // What it said last counts.
-                    self.hear();
                     let child = self.processes.children.remove(at);
                     self.ended(&child, ending);
                     if let [only] = &mut self.processes.children[..] {
@@ -323,7 +364,12 @@ impl<'a> Supervisor<'a> {
             Part::Serving if !self.has_served => self.code = ending.code(),
             Part::Serving => match self.at(Part::Coming) {
                 // It is on its way, and takes over from nobody now.
-                Some(coming) => coming.part = Part::Serving,
+                Some(coming) => {
+                    coming.part = Part::Serving;
+                    self.processes.deaths += 1;
+                    self.surroundings
+                        .say(&format!("error: the serving process {pid} {ending}; the next one takes its place"));
+                }
                 None => self.start_again(child, ending),
             },
         }
@@ -339,8 +385,18 @@ impl<'a> Supervisor<'a> {
             // It had let go already.
             None => {
                 self.surroundings.say(&format!("not upgraded: {why}; the former version is started again"));
-                self.start_at = Some(self.surroundings.now());
+                if let Some(leaving) = self.at(Part::Leaving) {
+                    leaving.say(SupervisorWord::Verdict(why));
+                }
             }
+        }
+    }
+
+    /// Whatever has happened: somebody serves, or is about to.
+    fn leave_no_gap(&mut self) {
+        let is_there = self.processes.children.iter().any(|child| child.part != Part::Leaving);
+        if !is_there && self.has_served && self.ends_asked == 0 && self.start_at.is_none() {
+            self.start_at = Some(self.surroundings.now());
         }
     }
 
@@ -374,15 +430,15 @@ impl<'a> Supervisor<'a> {
             }
         }
         for child in &mut self.processes.children {
-            if child.part == Part::Coming && child.started + UPGRADE_MAX <= now {
-                // Its end is told.
-                child.signal(Signal::KILL);
-            }
             if child.killed_at.is_some_and(|at| at <= now) {
                 child.killed_at = None;
                 child.signal(Signal::KILL);
             }
             if child.silent_at.is_some_and(|at| at <= now) {
+                if !std::mem::replace(&mut child.is_doubted, true) {
+                    child.silent_at = Some(now + DOUBT);
+                    continue;
+                }
                 child.silent_at = None;
                 child.killed_at = Some(now + ABORT_PATIENCE);
                 child.signal(Signal::ABORT);
@@ -391,5 +447,16 @@ impl<'a> Supervisor<'a> {
                     .say(&format!("error: the serving process {pid} does not go round any more, and is ended"));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_serving_process_tells_the_service_manager_of_itself_alone() {
+        let said = "READY=1\nMAINPID=1\nSTATUS=a=b\nFDSTORE=1\nnonsense";
+        assert_eq!(of_service(said), "READY=1\nSTATUS=a=b");
     }
 }

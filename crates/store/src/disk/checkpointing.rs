@@ -136,7 +136,9 @@ impl DiskLog {
 
     /// Tries a disk that is not written. All that holds now is said anew; only then it is used again.
     pub fn probe(&mut self) -> bool {
-        if !matches!(self.disk.state(), DiskState::ReadOnly | DiskState::Dropped) {
+        // Making it anew would write where another process still reads.
+        let is_spared = self.disk.spares.load(Relaxed);
+        if is_spared || !matches!(self.disk.state(), DiskState::ReadOnly | DiskState::Dropped) {
             return false;
         }
         let result = self.try_take_back();

@@ -52,6 +52,11 @@ pub trait Device: Send + Sync + 'static {
     /// Another process may open it from now on. Here it can still be read.
     fn release(&self) {}
 
+    /// No other process may from now on.
+    fn lock(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Opens it anew after it failed. Says whether it is still the same: else nothing of what was in it is left.
     fn renew(&self) -> io::Result<Renewed> {
         Ok(Renewed::TheSame)

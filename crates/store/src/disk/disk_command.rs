@@ -56,6 +56,8 @@ pub enum Command {
     HandOver {
         done: Promise<()>,
     },
+    /// Nobody has it after all.
+    TakeBack,
     /// Everything is written and synced; the log ends.
     Close {
         done: Promise<()>,

@@ -98,8 +98,10 @@ impl DiskLog {
             Command::HandOver { done } => {
                 self.close();
                 self.disk.device.release();
+                self.disk.hand_over();
                 done.keep(());
             }
+            Command::TakeBack => self.take_back(),
             Command::Close { done } => {
                 self.close();
                 done.keep(());
@@ -394,6 +396,13 @@ impl DiskLog {
     }
 
     /// Ends with everything on the disk, and a checkpoint, so that the next start is short.
+    /// What was invalidated meanwhile is said by the checkpoint with which a disk that was out is used again.
+    fn take_back(&mut self) {
+        if self.disk.state() == DiskState::HandedOver && self.disk.device.lock().is_ok() {
+            self.disk.drop_it(&io::Error::other("it was let go of, and nobody took it"));
+        }
+    }
+
     fn close(&mut self) {
         while self.recovering.is_some() && self.disk.is_up() {
             self.recover_some();

@@ -43,14 +43,10 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
         let is_idle = batch.is_empty();
         for (command, bytes) in batch {
             let is_last = matches!(command, Command::Close { .. });
-            let is_handed_over = matches!(command, Command::HandOver { .. });
             log.apply(command);
             queue.done(bytes);
             if is_last {
                 return;
-            }
-            if is_handed_over {
-                return refuse_until_closed(&log.disk, queue);
             }
         }
         log.commit_if_due(is_idle);
@@ -77,7 +73,10 @@ fn refuse_until_closed(disk: &OneDisk, queue: &CommandQueue) {
             queue.done(bytes);
             match command {
                 Command::Close { done } => return done.keep(()),
-                Command::HandOver { done } => done.keep(()),
+                Command::HandOver { done } => {
+                    disk.device.release();
+                    done.keep(());
+                }
                 // It holds in this process, and nobody keeps its promise to the index any more.
                 Command::Invalidate { what, .. } => disk.index.waits_no_more(&what),
                 _ => {}

@@ -203,6 +203,10 @@ impl Device for FileDevice {
         let _ = flock(&*self.now(), FlockOperation::Unlock);
     }
 
+    fn lock(&self) -> io::Result<()> {
+        Ok(flock(&*self.now(), FlockOperation::NonBlockingLockExclusive)?)
+    }
+
     fn renew(&self) -> io::Result<Renewed> {
         let ours = self.now().metadata()?;
         let is_the_same =

@@ -28,17 +28,20 @@ pub type Told = Arc<dyn Fn(DiskEvent) + Send + Sync>;
 /// | `Up` | yes | yes | an error of a write: `ReadOnly` or `Dropped`; errors of reads, or of a sync: `Dropped` |
 /// | `ReadOnly` | yes | no | a probe that succeeds: `Up`; errors of reads: `Dropped` |
 /// | `Dropped` | no | no | a probe that succeeds: `Up` |
-/// | `Closed` | yes | no | – |
+/// | `Closed` | yes | no | `HandedOver` |
+/// | `HandedOver` | yes | no, another process may | taken back: `Dropped` |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DiskState {
     Up,
     ReadOnly,
     Dropped,
     Closed,
+    HandedOver,
 }
 
 impl DiskState {
-    const ALL: [DiskState; 4] = [DiskState::Up, DiskState::ReadOnly, DiskState::Dropped, DiskState::Closed];
+    const ALL: [DiskState; 5] =
+        [DiskState::Up, DiskState::ReadOnly, DiskState::Dropped, DiskState::Closed, DiskState::HandedOver];
 
     pub const fn token(self) -> &'static str {
         match self {
@@ -46,6 +49,7 @@ impl DiskState {
             DiskState::ReadOnly => "read-only",
             DiskState::Dropped => "dropped",
             DiskState::Closed => "closed",
+            DiskState::HandedOver => "handed-over",
         }
     }
 }
@@ -207,7 +211,7 @@ impl OneDisk {
 
     /// It is neither read nor written until a probe succeeds.
     pub fn drop_it(&self, error: &io::Error) {
-        if self.leave(&[DiskState::Up, DiskState::ReadOnly, DiskState::Up], DiskState::Dropped) {
+        if self.leave(&[DiskState::Up, DiskState::ReadOnly, DiskState::HandedOver, DiskState::Up], DiskState::Dropped) {
             self.counters.dropped.fetch_add(1, Relaxed);
             self.tell(DiskEvent::Dropped { path: self.path.clone(), error: error.to_string() });
         }
@@ -223,6 +227,11 @@ impl OneDisk {
 
     pub fn close(&self) {
         self.leave(&[DiskState::Up, DiskState::ReadOnly], DiskState::Closed);
+    }
+
+    /// From here on another process may have it.
+    pub fn hand_over(&self) {
+        self.leave(&[DiskState::Closed, DiskState::Dropped], DiskState::HandedOver);
     }
 
     /// A read failed: once is a bad sector, again and again is a bad disk.

@@ -82,7 +82,9 @@ pub fn open(
     let fresh = Superblock { geometry, store: mixed(nonce ^ 0x5AFE), seed };
     let path = settings.path.clone();
     // What is there is read and written whether or not all of its room can be had; a store is made only where it can.
-    let reserved = device.reserve();
+    // Where another process still reads, nothing is made anew before it has ended: the disk is out until then.
+    let spared = |why: &str| io::Error::other(format!("{why}, and another process still reads there"));
+    let reserved = if settings.follows { Ok(()) } else { device.reserve() };
     let why = match Superblock::read(&*device) {
         Ok(Found::Ours(superblock)) if superblock.geometry != geometry => Some(WhyDiscarded::Geometry),
         Ok(Found::Ours(superblock)) if superblock.seed != seed => Some(WhyDiscarded::Seed),
@@ -96,6 +98,9 @@ pub fn open(
         Err(error) => return dropped(device, settings, fresh, nonce, told, &error),
     };
     let is_blank = why.is_none();
+    if settings.follows && !is_blank {
+        return dropped(device, settings, fresh, nonce, told, &spared("it is to be made anew"));
+    }
     if let Some(why) = why {
         told(DiskEvent::Discarded { path: path.clone(), why });
     }
@@ -107,9 +112,6 @@ pub fn open(
             let disk = OneDisk::new(device, settings, fresh, DiskState::Up, told);
             if !is_blank {
                 disk.distrust_sockets();
-            }
-            if disk.spares.load(Relaxed) {
-                disk.segments.let_none_be_free();
             }
             DiskLog::new(Arc::new(disk), journal, Knowledge::default(), nonce)
         }

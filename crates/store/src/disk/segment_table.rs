@@ -170,11 +170,6 @@ impl SegmentTable {
         self.segments.lock()[segment as usize].leased = false;
     }
 
-    /// Whatever they hold, somebody may still look at it: none is free before [`free_left`](SegmentTable::free_left) says so.
-    pub fn let_none_be_free(&self) {
-        self.segments.lock().iter_mut().for_each(|it| it.phase = Phase::Leaving);
-    }
-
     /// Nothing of what they hold counts any more.
     pub fn leave_all(&self) {
         self.segments.lock().iter_mut().filter(|it| it.phase != Phase::Free).for_each(|it| it.phase = Phase::Leaving);
@@ -308,8 +303,6 @@ mod tests {
             Segment::decode(&mut Decoder::new(&bytes)).expect("whole").phase
         };
         assert_eq!((again(0), again(1)), (Phase::Free, Phase::Sealed));
-        table.let_none_be_free();
-        assert_eq!((table.open(9, 9), table.free_count()), (None, 0));
         table.unpin(1);
         assert_eq!(table.free_left(), [0, 1]);
     }

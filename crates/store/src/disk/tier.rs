@@ -304,7 +304,8 @@ impl Tier {
     }
 
     /// Writes what waits, makes it durable, and lets another process have the disks. What lies there can be read here as before as long as
-    /// the other one [spares](DiskSettings::follows) it; nothing is written any more. Blocks; false if a disk needs longer than this.
+    /// the other one [spares](DiskSettings::follows) it; nothing is written any more. Blocks. False if a disk needs longer than this: then all
+    /// are taken back as after a failure, once they answer.
     pub fn hand_over(&self, patience: Duration) -> bool {
         let hand_over = |lane: &Lane| {
             let (done, awaited) = promise();
@@ -312,7 +313,17 @@ impl Tier {
             awaited
         };
         let handing: Vec<_> = self.lanes.iter().map(hand_over).collect();
-        handing.into_iter().filter_map(|awaited| wait_for(awaited, patience)).count() == self.lanes.len()
+        let patience = patience / self.lanes.len().max(1) as u32;
+        let are_handed_over = handing.into_iter().all(|awaited| wait_for(awaited, patience).flatten().is_some());
+        if !are_handed_over {
+            self.take_back();
+        }
+        are_handed_over
+    }
+
+    /// Nobody has taken the disks that were handed over: they are used again as after a failure.
+    pub fn take_back(&self) {
+        self.lanes.iter().for_each(|lane| lane.commands.finish(Command::TakeBack));
     }
 
     /// No other process reads here any more: what is old may be written over.

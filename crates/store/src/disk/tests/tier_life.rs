@@ -290,7 +290,7 @@ fn a_disk_that_is_handed_over_is_read_by_both_and_nothing_is_written_over_before
     assert_eq!(wait(placing), Ok(()));
     let held = wait(old.open_record(old.find(digest(1)).expect("there"))).expect("whole");
     assert!(old.hand_over(super::super::limits::CLOSE_PATIENCE));
-    assert_eq!(old.stats()[0].state, DiskState::Closed);
+    assert_eq!(old.stats()[0].state, DiskState::HandedOver);
     assert!(
         old.put(digest(2), Bytes::new(), &Blocks::copy_of(b"x"), NO_FACTS).is_err(),
         "nothing is written here any more"
@@ -312,21 +312,55 @@ fn a_disk_that_is_handed_over_is_read_by_both_and_nothing_is_written_over_before
     assert!(new.close(super::super::limits::CLOSE_PATIENCE));
 }
 
-/// A version that stores otherwise begins anew, and waits with it.
+/// A version that stores otherwise, or a disk of another size, begins anew, and waits with it.
 #[test]
 fn a_disk_that_begins_anew_behind_another_process_is_written_once_that_has_left() {
     let folder = Folder::new("anew");
-    let (old, _) = open_tier(vec![folder.settings("a.larder")]);
-    let whole = body(1, 200_000);
-    let placing = old.put(digest(1), Bytes::new(), &Blocks::copy_of(&whole), NO_FACTS).expect("it fits");
-    assert_eq!(wait(placing), Ok(()));
-    assert!(old.hand_over(super::super::limits::CLOSE_PATIENCE));
-    let settings = DiskSettings { follows: true, seed: Some([7; 16]), ..folder.settings("a.larder") };
-    let (new, _) = open_tier(vec![settings]);
-    let put = |n: u64| wait(new.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 5_000)), NO_FACTS)?);
-    assert!(put(2).is_err() && get(&new, digest(1)).is_none());
-    assert!(get(&old, digest(1)).is_some_and(|(_, bytes)| bytes == whole));
-    new.former_has_left();
-    assert_eq!(put(3), Ok(()));
-    assert!(new.close(super::super::limits::CLOSE_PATIENCE) && old.close(super::super::limits::CLOSE_PATIENCE));
+    let as_before = || folder.settings("a.larder");
+    for anew in [
+        DiskSettings { seed: Some([7; 16]), ..as_before() },
+        DiskSettings { bytes: 16 << 20, ..as_before() },
+        DiskSettings { bytes: 32 << 20, ..as_before() },
+    ] {
+        let (old, _) = open_tier(vec![as_before()]);
+        let whole = body(1, 200_000);
+        let placing = old.put(digest(1), Bytes::new(), &Blocks::copy_of(&whole), NO_FACTS).expect("it fits");
+        assert_eq!(wait(placing), Ok(()));
+        assert!(old.hand_over(super::super::limits::CLOSE_PATIENCE));
+        let (new, _) = open_tier(vec![DiskSettings { follows: true, ..anew }]);
+        let put = |n: u64| wait(new.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 5_000)), NO_FACTS)?);
+        assert!(put(2).is_err() && get(&new, digest(1)).is_none());
+        assert!(get(&old, digest(1)).is_some_and(|(_, bytes)| bytes == whole));
+        assert!(old.close(super::super::limits::CLOSE_PATIENCE));
+        new.former_has_left();
+        while put(3).is_err() {
+            std::thread::yield_now();
+        }
+        assert!(get(&new, digest(3)).is_some() && new.close(super::super::limits::CLOSE_PATIENCE));
+    }
+}
+
+/// Nobody took it: what was purged meanwhile stays so behind the next start, and it is written again.
+#[test]
+fn a_disk_that_is_taken_back_knows_what_was_invalidated_meanwhile() {
+    let folder = Folder::new("taken-back");
+    let (tier, _) = open_tier(vec![folder.settings("a.larder")]);
+    let put =
+        |tier: &Tier, n: u64| wait(tier.put(digest(n), Bytes::new(), &Blocks::copy_of(&body(n, 5_000)), NO_FACTS)?);
+    assert_eq!((put(&tier, 1), put(&tier, 2)), (Ok(()), Ok(())));
+    assert!(tier.hand_over(super::super::limits::CLOSE_PATIENCE));
+    drop(tier.invalidate(Invalidation::DeleteFamily(digest(1).family)));
+    drop(tier.invalidate(Invalidation::Ban { number: 9, text: Bytes::from_static(b"x") }));
+    tier.take_back();
+    while put(&tier, 3).is_err() {
+        std::thread::yield_now();
+    }
+    assert!(tier.close(super::super::limits::CLOSE_PATIENCE));
+    drop(tier);
+    let (tier, again) = open_tier(vec![folder.settings("a.larder")]);
+    assert_eq!(again.bans.iter().map(|ban| ban.number).collect::<Vec<_>>(), [9]);
+    while tier.stats().iter().map(|disk| disk.objects).sum::<u64>() < 2 {
+        std::thread::yield_now();
+    }
+    assert!(get(&tier, digest(1)).is_none() && get(&tier, digest(2)).is_some() && get(&tier, digest(3)).is_some());
 }
