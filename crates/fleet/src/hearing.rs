@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use crate::limits::{PAUSE_MAX, PAUSE_MIN};
-use crate::order::ORDER_KIND;
+use crate::order::{LOST_KIND, ORDER_KIND};
 use crate::position::Position;
 use crate::redis_log::{Batch, Entry, Listener};
 use crate::shared_state::Shared;
@@ -71,19 +71,21 @@ impl Shared {
     }
 
     /// Whatever goes wrong with one order, those behind it are carried out.
-    pub fn apply(&self, order: &str) -> Result<String, String> {
-        let applied = std::panic::catch_unwind(AssertUnwindSafe(|| self.node.apply(order)));
+    pub fn apply(&self, order: &str, was_done: bool) -> Result<String, String> {
+        let applied = std::panic::catch_unwind(AssertUnwindSafe(|| self.node.apply(order, was_done)));
         applied.unwrap_or_else(|_| Err("carrying it out has panicked".to_owned()))
     }
 
     /// `false`: the position was set anew meanwhile.
     fn hear_order(&self, entry: Entry, generation: u64) -> bool {
-        let is_followed;
+        let (is_followed, was_done);
         {
             let mut state = self.state.lock();
             if state.generation != generation {
                 return false;
             }
+            // Who waits for one of this node's has left it to the log.
+            was_done = self.is_own(&entry.token) && !state.own.contains_key(&entry.token);
             is_followed = state.position.is_followed_by(&entry.at);
             if !is_followed {
                 self.condemn(&mut state, "orders are missing in the log between what was heard and what came next");
@@ -91,7 +93,8 @@ impl Shared {
         }
         self.node.hear(entry.at.id.packed());
         let done = match entry.kind.as_str() {
-            ORDER_KIND => self.apply(&entry.text),
+            ORDER_KIND => self.apply(&entry.text, was_done),
+            LOST_KIND => Err("more was purged at a node than could wait there for the log".to_owned()),
             kind => Err(format!("an order of the kind `{kind}` is not known to this version")),
         };
         let mut state = self.state.lock();
@@ -99,7 +102,7 @@ impl Shared {
             return false;
         }
         if let Err(why) = &done {
-            self.condemn(&mut state, &format!("an order was not understood: {why}"));
+            self.condemn(&mut state, &format!("an order could not be carried out: {why}"));
         }
         state.counts.applied += 1;
         let is_foreign = entry.at.epoch.is_empty();

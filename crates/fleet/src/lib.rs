@@ -11,6 +11,7 @@
 //! * Whoever cannot know what it missed has everything confirmed by the origin that it holds: after a gap in the numbers, in
 //!   another epoch, or behind a log that ends before what was heard already.
 
+mod backlog;
 mod fleet_status;
 mod hearing;
 pub mod limits;

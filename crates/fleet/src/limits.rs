@@ -17,6 +17,9 @@ pub const ORDER_BYTES_MAX: usize = 1 << 20;
 /// Orders that are carried out here and wait for the log to be reachable.
 pub const BACKLOG_MAX: usize = 10_000;
 
+/// Bytes of their texts.
+pub const BACKLOG_BYTES_MAX: usize = 16 << 20;
+
 /// Orders that are on their way into the log at once, or wait to be confirmed.
 pub const ORDERS_UNDER_WAY_MAX: usize = 4_096;
 
@@ -63,5 +66,6 @@ pub const SILENT_TOLD_MAX: usize = 100;
 /// How often what this node has heard is written down, where it keeps what it stores.
 pub const SAVED_EVERY: Duration = Duration::from_secs(1);
 
-/// Orders of the backlog that go into the log with one word.
-pub const BACKLOG_AT_ONCE: usize = 256;
+/// Orders of the backlog that go into the log at once, and bytes of their texts; one order goes in any case.
+pub const BACKLOG_AT_ONCE: usize = 64;
+pub const BACKLOG_BYTES_AT_ONCE: usize = 256 << 10;

@@ -62,6 +62,18 @@ impl Fleet {
         }
     }
 
+    /// Tells the others of what this node is about to carry out by itself. It goes into the log as soon as may be, behind what was told before;
+    /// nobody waits for it. To be called before it is carried out: nothing that is older comes from an owner from then on.
+    pub fn tell(&self, text: String) {
+        self.shared.state.lock().counts.told += 1;
+        self.shared.queue(text, self.shared.token());
+    }
+
+    /// The same, of what cannot be told: the others have everything confirmed that they hold.
+    pub fn tell_of_loss(&self) {
+        self.shared.queue_loss(self.shared.token());
+    }
+
     pub fn status(&self) -> FleetStatus {
         FleetStatus::of(&self.shared)
     }

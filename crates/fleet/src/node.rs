@@ -6,7 +6,8 @@ pub trait Node: Send + Sync + 'static {
     fn now_ms(&self) -> u64;
 
     /// Carries an order out. What it says is for who ordered it; an error is a sentence about an order that this node does not understand.
-    fn apply(&self, order: &str) -> Result<String, String>;
+    /// `was_done`: this node has carried it out before it was in the log.
+    fn apply(&self, order: &str, was_done: bool) -> Result<String, String>;
 
     /// Has everything that is stored now confirmed by the origin before it is served; the mark that [`Node::condemned`] takes.
     fn condemn(&self) -> u64;

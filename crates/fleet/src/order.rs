@@ -1,7 +1,10 @@
 //! What is ordered, and what its acknowledgement means.
 
-/// The one sort of order that there is so far.
+/// An order that each node carries out.
 pub(crate) const ORDER_KIND: &str = "purge";
+
+/// A node has carried out orders of which nobody else will hear: who hears that cannot know what it missed.
+pub(crate) const LOST_KIND: &str = "lost";
 
 /// What must have happened before an order is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +69,10 @@ pub struct OrderCounts {
     pub acknowledged: [u64; Acknowledge::ALL.len()],
     /// Those that were not.
     pub fell_short: u64,
+    /// What this node told the others without anybody's waiting for it ([`Fleet::tell`](crate::Fleet::tell)).
+    pub told: u64,
+    /// Orders of this node that found no room while they waited for the log: the others have everything confirmed in their place.
+    pub lost: u64,
     /// Orders of all nodes that this one has carried out from the log.
     pub applied: u64,
     /// How often everything that is stored here had to be confirmed, because orders were missed.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::limits::{BACKLOG_MAX, CONFIRMED_WITHIN_MAX, OWN_ORDER_WAIT};
+use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_MAX, CONFIRMED_WITHIN_MAX, OWN_ORDER_WAIT};
 use crate::order::{Acknowledge, ORDER_KIND, Ordered};
 use crate::redis_log::{Appended, NewOrder};
 use crate::roll::{LoggedOrder, Waiting};
 use crate::saying::speaker;
-use crate::shared_state::{OrderGivenText, Shared};
+use crate::shared_state::Shared;
 
 /// An order, and who is to be told.
 pub struct OrderGiven {
@@ -67,8 +67,8 @@ impl Shared {
     async fn append(self: &Arc<Self>, text: &str, token: &str, acknowledge: Acknowledge) -> Result<Appended, String> {
         let mut speaker = speaker(self).await?;
         let is_waited_for = acknowledge == Acknowledge::Applied;
-        let order = NewOrder { kind: ORDER_KIND, text, token, is_waited_for, epoch_if_none: token };
-        let appended = speaker.append(&order).await;
+        let order = NewOrder { kind: ORDER_KIND, text, token, is_waited_for };
+        let appended = speaker.append(&[order], token).await;
         if let Err(why) = &appended {
             self.note_trouble(why.clone());
         }
@@ -77,27 +77,17 @@ impl Shared {
 
     /// Carried out here at once; the others hear of it when the log can be reached. `why` it is not in the log, where it should be.
     async fn here_first(self: &Arc<Self>, text: String, token: String, why: Option<String>) -> Ordered {
-        self.node.stand_alone(true);
-        self.state.lock().ahead.insert(token.clone());
-        let told = self.apply_here(text.clone()).await;
-        let is_kept = {
-            let mut state = self.state.lock();
-            let has_room = state.backlog.len() < BACKLOG_MAX;
-            if !has_room {
-                self.note_in_log(&mut state, &token);
-            } else {
-                state.backlog.push_back(OrderGivenText { text, token });
-            }
-            has_room
-        };
-        self.says_now.notify_one();
+        // Before it is carried out: nothing that is older comes from an owner from then on.
+        let is_kept = self.queue(text.clone(), token);
+        let told = self.apply_here(text).await;
         let why_less = match (why, is_kept) {
             (Some(why), true) => Some(format!(
                 "it is in force on this node alone, and goes to the others when [fleet] log can be used again: {why}"
             )),
             (why, false) => Some(format!(
-                "it is in force on this node alone: {} orders wait for [fleet] log already{}",
-                BACKLOG_MAX,
+                "it is in force on this node alone: {BACKLOG_MAX} orders, or {} MiB of them, wait for [fleet] log already. When it can be used \
+                 again the others have all that they hold confirmed by the origin{}",
+                BACKLOG_BYTES_MAX >> 20,
                 why.map(|why| format!(" ({why})")).unwrap_or_default()
             )),
             (None, true) => None,
@@ -107,7 +97,7 @@ impl Shared {
 
     async fn apply_here(self: &Arc<Self>, text: String) -> Result<String, String> {
         let shared = Arc::clone(self);
-        let applied = tokio::task::spawn_blocking(move || shared.apply(&text)).await;
+        let applied = tokio::task::spawn_blocking(move || shared.apply(&text, false)).await;
         applied.unwrap_or_else(|_| Err("carrying out the order has panicked".to_owned()))
     }
 

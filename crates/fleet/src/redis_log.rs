@@ -16,17 +16,22 @@ use crate::node::Figures;
 use crate::position::{Position, StreamId};
 use crate::roll::{SilentNode, Word};
 
-/// KEYS: orders, words, number, epoch. ARGV: entries at most, an epoch if there is none, then the fields of the entry.
+/// KEYS: orders, words, number, epoch. ARGV: entries at most, an epoch if there is none, how many words an entry has, then those of each
+/// entry. What it says is of the last one.
 const APPEND: &str = "
 local epoch = redis.call('GET', KEYS[4])
 if not epoch then
   epoch = ARGV[2]
   redis.call('SET', KEYS[4], epoch)
 end
-local number = redis.call('INCR', KEYS[3])
-local fields = {'epoch', epoch, 'number', number}
-for at = 3, #ARGV do fields[#fields + 1] = ARGV[at] end
-local id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(fields))
+local number, id
+local words = tonumber(ARGV[3])
+for first = 4, #ARGV, words do
+  number = redis.call('INCR', KEYS[3])
+  local fields = {'epoch', epoch, 'number', number}
+  for at = first, first + words - 1 do fields[#fields + 1] = ARGV[at] end
+  id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(fields))
+end
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
 return {epoch, number, id, last[1] and last[1][1] or '0-0'}
 ";
@@ -127,9 +132,10 @@ impl LogPlace {
 }
 
 impl Speaker {
-    /// Puts an order into the log. After an error nobody knows whether it is there.
-    pub async fn append(&mut self, order: &NewOrder<'_>) -> Result<Appended, String> {
-        if order.text.len() > ORDER_BYTES_MAX {
+    /// Puts orders into the log, one behind the other and all at once; there is one at least. What is said is of the last. After an error nobody
+    /// knows whether they are there. `epoch_if_none`: one that no other log has had.
+    pub async fn append(&mut self, orders: &[NewOrder<'_>], epoch_if_none: &str) -> Result<Appended, String> {
+        if orders.iter().any(|order| order.text.len() > ORDER_BYTES_MAX) {
             return Err(format!("the order has more than {ORDER_BYTES_MAX} bytes"));
         }
         let script = Script::new(APPEND);
@@ -137,14 +143,9 @@ impl Speaker {
         self.keys.iter().for_each(|key| {
             call.key(key);
         });
-        call.arg(LOG_ENTRIES_MAX).arg(order.epoch_if_none);
-        for (name, value) in [
-            ("kind", order.kind),
-            ("order", order.text),
-            ("token", order.token),
-            ("waited_for", if order.is_waited_for { "1" } else { "0" }),
-        ] {
-            call.arg(name).arg(value);
+        call.arg(LOG_ENTRIES_MAX).arg(epoch_if_none).arg(NewOrder::WORDS);
+        for word in orders.iter().flat_map(NewOrder::words) {
+            call.arg(word);
         }
         let (epoch, number, id, words_to): (String, u64, String, String) =
             call.invoke_async(&mut self.connection).await.map_err(|why| sentence(&why))?;
@@ -196,8 +197,16 @@ pub struct NewOrder<'a> {
     pub text: &'a str,
     pub token: &'a str,
     pub is_waited_for: bool,
-    /// One that no other log has had.
-    pub epoch_if_none: &'a str,
+}
+
+impl<'a> NewOrder<'a> {
+    const WORDS: usize = 8;
+
+    /// Names and values in turn.
+    fn words(&self) -> [&'a str; NewOrder::WORDS] {
+        let waited_for = if self.is_waited_for { "1" } else { "0" };
+        ["kind", self.kind, "order", self.text, "token", self.token, "waited_for", waited_for]
+    }
 }
 
 impl Listener {

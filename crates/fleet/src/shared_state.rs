@@ -1,6 +1,6 @@
 //! What a node knows of its fleet, which its tasks share: how far it has heard, who the others are, and until when it may serve what it has.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,9 +9,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 
+use crate::backlog::{Backlog, Queued, WaitingOrder};
 use crate::limits::{REPLAYED_MAX, SAID_AGAIN_MS, WORDS_IN_A_LEASE};
 use crate::node::Node;
-use crate::order::OrderCounts;
+use crate::order::{ORDER_KIND, OrderCounts};
 use crate::position::{KeptPosition, Position, StreamId};
 use crate::redis_log::{LogEnd, LogPlace, Speaker};
 use crate::roll::{Roll, Word};
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub changed: watch::Sender<u64>,
     /// A word is to be said now.
     pub says_now: Notify,
+    /// Something waits for the log.
+    pub has_backlog: Notify,
     pub ends: watch::Sender<bool>,
 }
 
@@ -65,21 +68,15 @@ pub(crate) struct State {
     pub roll: Roll,
     /// Orders of this node that are in the log, or on their way there, by their tokens.
     pub own: HashMap<String, oneshot::Sender<Result<String, String>>>,
-    /// Tokens of orders that were carried out here before they were in the log, and have not come back from it.
-    pub ahead: HashSet<String>,
+    /// The token of the last order that was carried out here before it was in the log, until it has come back from there: all before it have, too.
+    ahead: Option<String>,
     /// Carried out here, and not in the log yet.
-    pub backlog: VecDeque<OrderGivenText>,
+    pub backlog: Backlog,
     pub speaker: Option<Speaker>,
     /// Why the log cannot be reached; and when that was said last.
     pub trouble: Option<String>,
     trouble_said_ms: Option<u64>,
     pub counts: OrderCounts,
-}
-
-/// An order that is to go into the log as soon as that can be reached.
-pub(crate) struct OrderGivenText {
-    pub text: String,
-    pub token: String,
 }
 
 /// Once this order has been applied the lease lasts until then.
@@ -97,6 +94,7 @@ impl Shared {
             state: Mutex::new(state),
             changed: watch::channel(0).0,
             says_now: Notify::new(),
+            has_backlog: Notify::new(),
             ends: watch::channel(false).0,
         }
     }
@@ -128,6 +126,37 @@ impl Shared {
     /// For an order: what its sender knows it by in the log.
     pub fn token(&self) -> String {
         format!("{}-{}", self.settings.run, self.given.fetch_add(1, Relaxed))
+    }
+
+    /// Is it the token of an order of this very process?
+    pub fn is_own(&self, token: &str) -> bool {
+        token.strip_prefix(&*self.settings.run).is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    /// This node is about to carry out an order that is not in the log yet: it stands alone until that comes back from there. False: it
+    /// found no room, and the others will be told that something is missing.
+    pub fn queue(&self, text: String, token: String) -> bool {
+        self.queue_by(|backlog| backlog.push(WaitingOrder { kind: ORDER_KIND, text: text.into(), token }))
+    }
+
+    /// Something is missing that was carried out here.
+    pub fn queue_loss(&self, token: String) {
+        self.queue_by(|backlog| backlog.note_loss(token));
+    }
+
+    fn queue_by(&self, push: impl FnOnce(&mut Backlog) -> Queued) -> bool {
+        let mut state = self.state.lock();
+        let queued = push(&mut state.backlog);
+        let last = state.backlog.last_token().map(str::to_owned);
+        if state.ahead.is_none() {
+            self.node.stand_alone(true);
+        }
+        state.ahead = last.or(state.ahead.take());
+        let is_lost = queued == Queued::Lost;
+        state.counts.lost += u64::from(is_lost);
+        drop(state);
+        self.has_backlog.notify_one();
+        !is_lost
     }
 
     pub fn note_change(&self) {
@@ -185,9 +214,8 @@ impl Shared {
         state.generation += 1;
         state.pledges.clear();
         // What was said ahead of another log does not come back from this one.
-        let waiting: HashSet<String> = state.backlog.iter().map(|order| order.token.clone()).collect();
-        state.ahead = waiting;
-        self.node.stand_alone(!state.ahead.is_empty());
+        state.ahead = state.backlog.last_token().map(str::to_owned);
+        self.node.stand_alone(state.ahead.is_some());
     }
 
     pub fn condemn(&self, state: &mut State, why: &str) {
@@ -200,7 +228,8 @@ impl Shared {
 
     /// An order of this node has come back from the log.
     pub fn note_in_log(&self, state: &mut State, token: &str) {
-        if state.ahead.remove(token) && state.ahead.is_empty() {
+        if state.ahead.as_deref() == Some(token) {
+            state.ahead = None;
             self.node.stand_alone(false);
         }
     }
@@ -261,7 +290,7 @@ mod tests {
             1_000
         }
 
-        fn apply(&self, _: &str) -> Result<String, String> {
+        fn apply(&self, _: &str, _: bool) -> Result<String, String> {
             Ok(String::new())
         }
 

@@ -65,6 +65,8 @@ impl Drop for Redis {
 #[derive(Default)]
 struct Noting {
     applied: Mutex<Vec<String>>,
+    /// What it had done before it was in the log.
+    came_back: Mutex<Vec<String>>,
     condemned: AtomicU64,
     condemned_before: AtomicU64,
     heard_until_ms: AtomicU64,
@@ -94,11 +96,15 @@ impl Node for Noting {
         (seconds.parse::<f64>().unwrap() * 1_000.0) as u64
     }
 
-    fn apply(&self, order: &str) -> Result<String, String> {
+    fn apply(&self, order: &str, was_done: bool) -> Result<String, String> {
         assert!(self.reached.load(SeqCst) <= self.heard.load(SeqCst), "what is in force was heard of before");
         std::thread::sleep(Duration::from_millis(self.applies_for_ms.load(SeqCst)));
         if self.understands_nothing.load(SeqCst) {
             return Err("what is that?".to_owned());
+        }
+        if was_done {
+            self.came_back.lock().push(order.to_owned());
+            return Ok(String::new());
         }
         self.applied.lock().push(order.to_owned());
         Ok(format!("done: {order}"))
@@ -255,22 +261,68 @@ fn without_the_log_an_order_holds_here_and_goes_to_the_others_later() {
     redis.child.kill().unwrap();
     redis.child.wait().unwrap();
     for acknowledge in [Acknowledge::Logged, Acknowledge::Applied] {
-        let ordered = a.orders("purge", acknowledge);
+        let ordered = a.orders(acknowledge.word(), acknowledge);
         assert_eq!(ordered.acknowledged, Acknowledge::Local);
         assert!(ordered.why_less.unwrap().starts_with("it is in force on this node alone"));
     }
     acknowledged(&a.orders("local", Acknowledge::Local), Acknowledge::Local);
-    assert_eq!(a.node.applied(), ["purge", "purge", "local"]);
+    assert_eq!(a.node.applied(), ["logged", "applied", "local"]);
     assert!(a.node.is_alone.load(SeqCst), "nobody else has heard of it");
     until("the leases are over", || !a.node.is_within_lease() && !b.node.is_within_lease());
     assert!(a.fleet.status().trouble.is_some());
     redis.child = Redis::on(redis.port, &durable);
-    until("the others have it", || b.node.applied() == ["purge", "purge", "local"]);
+    until("the others have it", || b.node.applied() == ["logged", "applied", "local"]);
     until("all is heard again", || a.node.is_within_lease() && b.node.is_within_lease());
     assert_eq!(a.fleet.status().backlog, 0);
     until("its orders have come back", || !a.node.is_alone.load(SeqCst));
+    assert_eq!(*a.node.came_back.lock(), ["logged", "applied", "local"]);
     assert_eq!(a.fleet.status().trouble, None);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_nobody_waits_for_reaches_the_others_in_its_order() {
+    let redis = Redis::start();
+    let (a, b) = (joined(&redis, "a", None), joined(&redis, "b", None));
+    let told: Vec<String> = (0..500).map(|at| format!("told {at}")).collect();
+    told.iter().for_each(|text| a.fleet.tell(text.clone()));
+    until("all of it has come", || b.node.applied().len() == told.len());
+    assert_eq!(b.node.applied(), told);
+    until("all of it has come back", || !a.node.is_alone.load(SeqCst));
+    assert!(a.node.applied().is_empty(), "it has done it before it said so");
+    assert_eq!(*a.node.came_back.lock(), told);
+    let status = a.fleet.status();
+    assert_eq!((status.counts.told, status.counts.lost, status.backlog), (500, 0, 0));
+}
+
+#[test]
+fn what_is_told_right_before_the_end_reaches_the_others() {
+    let redis = Redis::start();
+    let (a, b) = (joined(&redis, "a", None), joined(&redis, "b", None));
+    a.knows(2);
+    (0..200).for_each(|at| a.fleet.tell(at.to_string()));
+    a.fleet.finish(Duration::from_secs(5));
+    until("all of it has come", || b.node.applied().len() == 200);
+}
+
+#[test]
+fn what_found_no_room_leaves_nothing_unconfirmed_at_the_others() {
+    let mut redis = Redis::start();
+    let (a, b) = (joined(&redis, "a", None), joined(&redis, "b", None));
+    acknowledged(&a.orders("before", Acknowledge::Applied), Acknowledge::Applied);
+    redis.signal("STOP");
+    (0..fleet::limits::BACKLOG_MAX + 7).for_each(|at| a.fleet.tell(at.to_string()));
+    until("it is counted", || a.fleet.status().counts.lost == 7);
+    let ordered = a.orders("no room", Acknowledge::Local);
+    assert!(ordered.why_less.unwrap().contains("have all that they hold confirmed"));
+    let condemned = b.node.condemned.load(SeqCst);
+    redis.signal("CONT");
+    until("the other one has what found room", || b.node.applied().len() == fleet::limits::BACKLOG_MAX + 1);
+    until("and knows that there was more", || b.node.condemned.load(SeqCst) > condemned);
+    assert!(b.node.said.lock().iter().any(|said| said.contains("more was purged at a node")));
+    acknowledged(&a.orders("after", Acknowledge::Applied), Acknowledge::Applied);
+    assert_eq!(b.node.applied().last().map(String::as_str), Some("after"));
+    redis.child.kill().unwrap();
 }
 
 #[test]

@@ -17,8 +17,10 @@ mod dashboard_files;
 mod event_stream;
 pub mod exchange_figures;
 mod explain_request;
+mod fleet_door;
 pub mod fleet_node;
 mod fleet_request;
+pub mod fleet_voice;
 pub mod history;
 mod invalidation_requests;
 mod looking;
@@ -42,6 +44,7 @@ mod refresher;
 mod reload_request;
 mod sitemap;
 mod status_json;
+mod told_order;
 mod upgrade_request;
 pub mod vcl_requests;
 
@@ -74,8 +77,8 @@ use crate::say::say;
 use crate::upgrade_board::UpgradeBoard;
 use admin_request::{Answer, Read, answer};
 use admin_rights::Door;
+pub use fleet_door::FleetDoor;
 use history::{AnnotationKind, History};
-pub use invalidation_requests::FleetDoor;
 use observation::{Circumstances, Observation};
 pub use refresher::Refresher;
 
@@ -283,8 +286,13 @@ where
             let proxy = admin.proxy.clone();
             // A program is checked and its names are looked up: others are answered meanwhile.
             let annotation = request.annotation();
-            let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
-            let reply = act.await.map_err(io::Error::other)?;
+            let reply = match admin.fleet.get().filter(|_| request == vcl_requests::VclRequest::Ban) {
+                Some(fleet) => vcl_requests::ban_everywhere(&proxy, fleet, sent.trim_ascii()).await,
+                None => {
+                    let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
+                    act.await.map_err(io::Error::other)?
+                }
+            };
             admin.annotate(annotation, reply.status);
             reply.into_answer(body.head_only)
         }

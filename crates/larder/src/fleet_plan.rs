@@ -35,12 +35,14 @@ pub struct LogPlan {
     pub lease: Duration,
     /// What an order's acknowledgement means that does not say it.
     pub acknowledge: Acknowledge,
+    /// The others are told of what unsafe methods invalidate, too.
+    pub unsafe_methods: bool,
 }
 
 /// Without the address, which may hold a password.
 impl std::fmt::Debug for LogPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = (&self.key, &self.name, self.lease, self.acknowledge);
+        let said = (&self.key, &self.name, self.lease, self.acknowledge, self.unsafe_methods);
         f.debug_tuple("LogPlan").field(&said).finish_non_exhaustive()
     }
 }
@@ -49,7 +51,7 @@ impl LogPlan {
     pub const LEASE: Duration = Duration::from_secs(5);
 
     /// All that it says, to be compared.
-    pub fn said(&self) -> (&str, &str, Option<&str>, Duration, &'static str) {
-        (&self.url, &self.key, self.name.as_deref(), self.lease, self.acknowledge.word())
+    pub fn said(&self) -> (&str, &str, Option<&str>, Duration, &'static str, bool) {
+        (&self.url, &self.key, self.name.as_deref(), self.lease, self.acknowledge.word(), self.unsafe_methods)
     }
 }

@@ -28,6 +28,8 @@ pub const FLEET_LEASE_MIN: Duration = Duration::from_millis(500);
 pub const FLEET_LEASE_MAX: Duration = Duration::from_secs(3_600);
 /// How long an ending node tries to tell the others.
 pub const FLEET_GOOD_BYE: Duration = Duration::from_secs(2);
+/// What is told to a fleet before this node has joined it: beyond that the others have everything confirmed that they hold.
+pub const TOLD_BEFORE_JOINING_MAX: usize = 1_000;
 /// Nodes are near one another: one that does not answer for so long is not there.
 pub const FLEET_CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(1);
 /// Thousandths of its share of fetches, from which on an owner is passed over.

@@ -11,7 +11,9 @@ use cache::{Beneath, Disk, Successor};
 use fleet::{Fleet, FleetSettings};
 use parking_lot::Mutex;
 use proxy::settings::{ListenAddress, RouteSettings, RouteTarget};
-use proxy::{LogSink, NoKeeper, Proxy, RecordSink, SocketKeeper, Start, StartError, VclProgram};
+use proxy::{
+    FleetStart, LogSink, NoKeeper, OtherNodes, Proxy, RecordSink, SocketKeeper, Start, StartError, VclProgram,
+};
 use proxy::{Moment, wall_now_ms};
 use tls::Certificate;
 use tokio::sync::{oneshot, watch};
@@ -19,6 +21,7 @@ use tokio::sync::{oneshot, watch};
 use crate::acme_service::AcmeService;
 use crate::addresses::{AdminAddress, show_listen};
 use crate::admin::fleet_node::FleetNode;
+use crate::admin::fleet_voice::FleetVoice;
 use crate::admin::history::{AnnotationKind, HistorySampler};
 use crate::admin::{Admin, AdminSocket, FleetDoor, Rights, SocketPath};
 use crate::core_dumps;
@@ -113,7 +116,7 @@ fn open_beneath(plan: &Plan, forerunners: &Forerunners) -> Result<Beneath, Strin
 }
 
 /// Begins to hear what others purge, and to tell them.
-fn join_fleet(plan: &Plan, proxy: &Proxy) -> Result<Option<FleetDoor>, String> {
+fn join_fleet(plan: &Plan, proxy: &Proxy, voice: &FleetVoice) -> Result<Option<FleetDoor>, String> {
     let Some(log) = &plan.fleet_log else { return Ok(None) };
     let settings = FleetSettings {
         name: log.name.clone().unwrap_or_else(|| proxy::server_hostname().to_owned()),
@@ -124,9 +127,12 @@ fn join_fleet(plan: &Plan, proxy: &Proxy) -> Result<Option<FleetDoor>, String> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         replays: plan.shared.is_some(),
     };
-    let fleet = Fleet::start(settings, FleetNode::of(proxy))
+    let takes_from_others = plan.shared.is_some() || plan.settings.fleet.is_some();
+    let fleet = Fleet::start(settings, FleetNode::of(proxy, takes_from_others))
         .map_err(|why| format!("cannot start the thread of [fleet] log: {why}"))?;
-    Ok(Some(FleetDoor { fleet, acknowledge: log.acknowledge }))
+    let door = FleetDoor { fleet, acknowledge: log.acknowledge };
+    voice.join(door.clone());
+    Ok(Some(door))
 }
 
 impl Running {
@@ -163,6 +169,9 @@ impl Running {
         if let Some(former) = &forerunners.former {
             former.retire()?;
         }
+        let voice = Arc::new(FleetVoice::new(plan.fleet_log.as_ref().is_some_and(|log| log.unsafe_methods)));
+        let fleet_start =
+            |log: &LogPlan| FleetStart { lease: log.lease, others: Arc::clone(&voice) as Arc<dyn OtherNodes> };
         let start = Start {
             records,
             settings: plan.settings.clone(),
@@ -171,7 +180,7 @@ impl Running {
             world: Arc::clone(&machine) as Arc<dyn vcl::World>,
             program: vcl,
             beneath: open_beneath(&plan, &forerunners)?,
-            fleet_lease: plan.fleet_log.as_ref().map(|log| log.lease),
+            fleet: plan.fleet_log.as_ref().map(fleet_start),
             memory: Some(Arc::new(Process)),
         };
         let proxy = Proxy::start_on(start, listeners).map_err(|e| e.to_string())?;
@@ -180,7 +189,7 @@ impl Running {
         if forerunners.beside && former.is_none() {
             proxy.stand_beside_unheard();
         }
-        let fleet = join_fleet(&plan, &proxy)?;
+        let fleet = join_fleet(&plan, &proxy, &voice)?;
         let admin = Arc::new(Admin {
             proxy: proxy.clone(),
             log: log.clone(),

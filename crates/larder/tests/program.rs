@@ -84,6 +84,8 @@ mod faults_behind_tls;
 mod faulty_origin;
 #[path = "program/fleet_nodes.rs"]
 mod fleet_nodes;
+#[path = "program/fleet_of_three.rs"]
+mod fleet_of_three;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
 #[path = "program/frame_notation.rs"]
@@ -254,6 +256,8 @@ mod tls_serving;
 mod tls_site;
 #[path = "program/tls_stapling.rs"]
 mod tls_stapling;
+#[path = "program/told_in_a_fleet.rs"]
+mod told_in_a_fleet;
 #[path = "program/told_origin.rs"]
 mod told_origin;
 #[path = "program/traces_exported.rs"]

@@ -37,6 +37,7 @@ use crate::mailbox::{Mailbox, Message};
 use crate::memcached_gateway::lane_table::LaneTable;
 use crate::memory_gate::MemoryGate;
 use crate::origin::{CoreHandle, SharedConnections};
+use crate::other_nodes::OtherNodes;
 use crate::prober::Probes;
 use crate::pulse::Pulse;
 use crate::purge_tally::PurgeTally;
@@ -100,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) hit_history: HitHistory,
     pub(crate) http_challenges: Arc<HttpChallenges>,
     pub(crate) purge_tally: PurgeTally,
+    /// The rest of the fleet, where there is one.
+    pub(crate) others: Option<Arc<dyn OtherNodes>>,
     pub(crate) variations: UrlVariations,
     pub(crate) unsliceable: Unsliceable,
     pub(crate) coding_threads: Arc<CodingThreads>,
@@ -109,6 +112,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Those who are to hear of what unsafe methods invalidate.
+    pub(crate) fn unsafe_methods_heard_by(&self) -> Option<&dyn OtherNodes> {
+        self.others.as_deref().filter(|others| others.hear_of_unsafe_methods())
+    }
+
     #[inline]
     pub(crate) fn logs(&self) -> bool {
         self.log.as_ref().is_some_and(|log| log.is_on())

@@ -116,7 +116,7 @@ impl DryRunner {
             world: Arc::clone(&world) as Arc<dyn World>,
             program: None,
             beneath: cache::Beneath::default(),
-            fleet_lease: None,
+            fleet: None,
             memory: None,
         };
         let instance: Arc<str> = "dry-run".into();

@@ -45,7 +45,7 @@
 //!     traces: None,
 //! };
 //! let world = Arc::new(vcl::NoWorld);
-//! let start = Start { settings, workers: 1, log: None, records: None, world, program: None, beneath: Default::default(), fleet_lease: None, memory: None };
+//! let start = Start { settings, workers: 1, log: None, records: None, world, program: None, beneath: Default::default(), fleet: None, memory: None };
 //! let proxy = Proxy::start(start).expect("a port is free");
 //!
 //! let ListenAddress::Tcp(address) = proxy.listen_addresses()[0].1.clone() else { panic!("it listens on TCP") };
@@ -166,6 +166,7 @@ mod network;
 pub mod origin;
 mod origin_liveness;
 mod origin_streams;
+mod other_nodes;
 mod outgoing;
 mod pace;
 mod paced_source;
@@ -222,6 +223,7 @@ mod tls_columns;
 mod tls_facts;
 mod tls_greeting;
 mod tls_socket;
+mod told_purges;
 mod traces;
 mod transaction;
 mod transport_security;
@@ -257,6 +259,7 @@ pub use log_sink::LogSink;
 pub use memory_gate::MemoryStatus;
 pub use memory_warden::ProcessMemory;
 pub use origin::OriginStatus;
+pub use other_nodes::{Acknowledged, OtherNodes, ToldInvalidation, ToldUrl};
 pub use purge_orders::{
     OrderedUrl, PurgeOrder, PurgeOutcome, PurgeSelector, Softness, StoredSample, TagCount, ToRefresh, give_way_to_cores,
 };
@@ -264,7 +267,7 @@ pub use reason::Reason;
 pub use records::{HeardKinds, RecordKind, RecordSink, RecordView, record_of_program};
 pub use secret_comparison::is_same_secret;
 pub use server_names::{server_hostname, server_identity, set_server_identity};
-pub use service::{MEMORY_BYTES_MIN, Proxy, Start, StartError};
+pub use service::{FleetStart, MEMORY_BYTES_MIN, Proxy, Start, StartError};
 pub use socket_keeper::{NoKeeper, SocketKeeper};
 pub use static_files::file_types;
 pub use traces::export_queue::{ExportBatch, ExportQueue, ExportSignal};

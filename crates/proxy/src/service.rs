@@ -42,6 +42,7 @@ use crate::mailbox::{Mailbox, Message, Post};
 use crate::memory_gate::{MemoryGate, MemoryStatus};
 use crate::memory_warden::{self, ProcessMemory};
 use crate::origin::{AddressChange, OriginStatus, UnknownOrigin};
+use crate::other_nodes::OtherNodes;
 use crate::prober::Probes;
 use crate::pulse::Pulse;
 use crate::purge_tally::PurgeTally;
@@ -115,10 +116,17 @@ pub struct Start {
     pub program: Option<VclProgram>,
     /// What the store has beneath its memory.
     pub beneath: Beneath,
-    /// Others purge what is stored here, too: so long it may be served unasked once their log was heard ([`Proxy::extend_fleet_lease`]).
-    pub fleet_lease: Option<Duration>,
+    /// The fleet that this node belongs to.
+    pub fleet: Option<FleetStart>,
     /// Who knows what the process occupies. Without, only what is accounted is bounded.
     pub memory: Option<Arc<dyn ProcessMemory>>,
+}
+
+/// Others purge what is stored here, and are told what this node purges.
+pub struct FleetStart {
+    /// So long what is stored may be served unasked once their log was heard ([`Proxy::extend_fleet_lease`]).
+    pub lease: Duration,
+    pub others: Arc<dyn OtherNodes>,
 }
 
 impl Proxy {
@@ -445,15 +453,15 @@ impl Proxy {
 
 /// What all cores share, before there is any. `stage`: in a dry run.
 pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>) -> Result<Arc<Shared>, StartError> {
-    let Start { settings, workers, log, records, world, program, beneath, fleet_lease, memory: _ } = start;
+    let Start { settings, workers, log, records, world, program, beneath, fleet, memory: _ } = start;
     let workers = workers.max(1);
     let mailboxes: Arc<[Mailbox]> = (0..workers).map(|_| Mailbox::default()).collect();
     let notifier = Arc::new(Post(Arc::clone(&mailboxes)));
     let of_cache = cache_settings(&settings, workers);
     let memory = MemoryGate::new(settings.memory_bytes_max, workers);
     let cache = disks::above(beneath, of_cache, notifier);
-    if let Some(lease) = fleet_lease {
-        cache.fleet_lease().begin(lease_ms(lease));
+    if let Some(fleet) = &fleet {
+        cache.fleet_lease().begin(lease_ms(fleet.lease));
     }
     if let Some(records) = &records {
         cache.set_removal_listener(Arc::new(ExpiryRecords::to(records)));
@@ -508,6 +516,7 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         hit_history: HitHistory::new(deadline_now_ms()),
         http_challenges: Arc::default(),
         purge_tally: PurgeTally::default(),
+        others: fleet.map(|fleet| fleet.others),
         variations: UrlVariations::default(),
         unsliceable: Unsliceable::default(),
         coding_threads: Arc::new(coding_threads),

@@ -187,7 +187,7 @@ impl Story {
             world: Arc::new(NoWorld),
             program: None,
             beneath: cache::Beneath::default(),
-            fleet_lease: None,
+            fleet: None,
             memory: None,
         };
         let instance: Arc<str> = "test".into();

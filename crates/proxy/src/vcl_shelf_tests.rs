@@ -31,7 +31,7 @@ fn with_proxy(boot: Option<&str>, test: impl FnOnce(&Proxy)) {
         world: Arc::new(NoWorld),
         program: vcl,
         beneath: cache::Beneath::default(),
-        fleet_lease: None,
+        fleet: None,
         memory: None,
     };
     let proxy = Proxy::start(start).unwrap_or_else(|e| panic!("{e}"));

@@ -148,6 +148,12 @@ impl Loaded {
         self.compiled.asks_hash
     }
 
+    /// May the program purge what lies under its request's hash?
+    #[inline]
+    pub fn purges_hash(&self) -> bool {
+        self.compiled.purges_hash
+    }
+
     /// Is the program a test that waits for something, so that nothing of it can be answered at once?
     #[inline]
     pub fn waits(&self) -> bool {

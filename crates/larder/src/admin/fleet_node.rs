@@ -9,18 +9,22 @@ use proxy::Proxy;
 
 use super::invalidation_requests::carry_out;
 use super::looking::behind;
+use super::told_order;
 use crate::say::say;
 
 /// The proxy, as the log sees it.
 pub struct FleetNode {
     proxy: Proxy,
+    /// It takes what others have fetched: what it has purged by itself before that was in the log is purged once more at its place there, for
+    /// what came from others since may be older.
+    takes_from_others: bool,
     /// Somebody takes out what was purged.
     is_freeing: Arc<AtomicBool>,
 }
 
 impl FleetNode {
-    pub fn of(proxy: &Proxy) -> Arc<dyn Node> {
-        Arc::new(FleetNode { proxy: proxy.clone(), is_freeing: Arc::default() })
+    pub fn of(proxy: &Proxy, takes_from_others: bool) -> Arc<dyn Node> {
+        Arc::new(FleetNode { proxy: proxy.clone(), takes_from_others, is_freeing: Arc::default() })
     }
 }
 
@@ -29,8 +33,14 @@ impl Node for FleetNode {
         self.proxy.freshness_clock_ms()
     }
 
-    fn apply(&self, order: &str) -> Result<String, String> {
-        let answer = carry_out(&self.proxy, order.as_bytes()).map_err(|(_, why)| why)?;
+    fn apply(&self, order: &str, was_done: bool) -> Result<String, String> {
+        if was_done && !self.takes_from_others {
+            return Ok(String::new());
+        }
+        let answer = match told_order::of_text(order) {
+            Some(told) => self.proxy.carry_out_told(&told?)?.to_string(),
+            None => carry_out(&self.proxy, order.as_bytes()).map_err(|(_, why)| why)?.to_string(),
+        };
         // What is purged is served no more; taking it out is nobody's to wait for.
         if !self.is_freeing.swap(true, Ordering::AcqRel) {
             let (freed, is_freeing) = (self.proxy.clone(), Arc::clone(&self.is_freeing));
@@ -40,7 +50,7 @@ impl Node for FleetNode {
                 is_freeing.store(false, Ordering::Release);
             });
         }
-        Ok(answer.to_string())
+        Ok(answer)
     }
 
     fn condemn(&self) -> u64 {

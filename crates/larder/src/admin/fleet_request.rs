@@ -39,6 +39,8 @@ pub fn status_json(status: &FleetStatus) -> Value {
         "backlog": status.backlog,
         "acknowledged": acknowledged,
         "fell_short": counts.fell_short,
+        "told": counts.told,
+        "lost": counts.lost,
         "applied": counts.applied,
         "condemned": counts.condemned,
         "nodes": status.nodes.iter().map(node_json).collect::<Vec<_>>(),

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use fleet::{Acknowledge, Fleet};
+use fleet::Acknowledge;
 use message::{FieldName, Method, Request};
 use proxy::{Moment, Proxy, PurgeOrder, PurgeOutcome, PurgeSelector, StoredSample, TagCount};
 use serde_json::{Value, json};
 
+use super::fleet_door::FleetDoor;
 use super::history::AnnotationKind;
 use super::looking::{looking, looking_and_then};
 use super::purge_body::{self, PurgeAsked, RefreshOrder, ToFetch};
@@ -161,13 +162,6 @@ async fn purge(proxy: &Proxy, fleet: Option<&FleetDoor>, body: Vec<u8>) -> Done 
 
 const NO_FLEET: &str =
     "`acknowledge` says what all nodes of a fleet must have done, and this larder belongs to none: [fleet] log";
-
-/// A node's way to the others, and what an acknowledgement means there where an order does not say it.
-#[derive(Clone)]
-pub struct FleetDoor {
-    pub fleet: Fleet,
-    pub acknowledge: Acknowledge,
-}
 
 /// Has all nodes carry an order out. What this one says of it is the answer, and how far it came.
 async fn everywhere(

@@ -3,7 +3,7 @@
 use fleet::{Acknowledge, LogPlace};
 
 use super::complaint::Complaint;
-use super::section::{Node, Section, choice, duration, text};
+use super::section::{Node, Section, choice, duration, switch, text};
 use crate::fleet_plan::{LOG_KEY, LogPlan};
 use crate::limits::{FLEET_LEASE_MAX, FLEET_LEASE_MIN};
 use crate::plan::Plan;
@@ -23,6 +23,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
         })
     });
     let acknowledge = section.read("acknowledge", |node| choice(node, &Acknowledge::ALL.map(|at| (at.word(), at))));
+    let unsafe_methods = section.read("unsafe_methods", switch).unwrap_or(false);
     let log = section.read("log", |node| {
         let url = text(node)?;
         let place = LogPlace::new(url, &key)
@@ -31,6 +32,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
     });
     let differs = key != LOG_KEY
         || lease.is_some_and(|lease| lease != LogPlan::LEASE)
+        || unsafe_methods
         || acknowledge.is_some_and(|wanted| wanted != Acknowledge::default());
     plan.warnings.extend((!section.has("log") && differs).then(|| NO_LOG.to_owned()));
     plan.fleet_log = log.map(|(place, url)| LogPlan {
@@ -40,6 +42,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
         name,
         lease: lease.unwrap_or(LogPlan::LEASE),
         acknowledge: acknowledge.unwrap_or_default(),
+        unsafe_methods,
     });
 }
 
@@ -70,11 +73,11 @@ mod tests {
     fn a_fleet_has_a_log_where_one_is_named() {
         assert!(plan("").is_none());
         let log = plan("[fleet]\nlog = \"redis://10.0.0.5\"\n").unwrap();
-        assert_eq!(log.said(), ("redis://10.0.0.5", "larder", None, Duration::from_secs(5), "logged"));
+        assert_eq!(log.said(), ("redis://10.0.0.5", "larder", None, Duration::from_secs(5), "logged", false));
         let log = plan(
-            "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\n",
+            "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\nunsafe_methods = true\n",
         );
-        let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied");
+        let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied", true);
         assert_eq!(log.unwrap().said(), expect);
     }
 

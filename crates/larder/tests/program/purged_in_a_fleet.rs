@@ -1,84 +1,18 @@
 //! Three larders before one origin, with a real redis-server between them: what is purged at one is purged at all, an acknowledgement means what
 //! it says, and a node that hears nothing serves nothing old.
 
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::peer_process::{Running, free_address, wait_for, wait_until_it_listens};
-use crate::purging_larder::{PurgingLarder, VersionedOrigin};
+use crate::fleet_of_three::{FleetOfThree, FleetOptions, Redis, knows_three, status};
+use crate::peer_process::wait_for;
+use crate::purging_larder::PurgingLarder;
 
-struct Redis {
-    address: SocketAddr,
-    process: Running,
+fn start(test: &str, lease: &str, has_disk: bool) -> FleetOfThree {
+    FleetOfThree::start(test, lease, FleetOptions { has_disk, ..FleetOptions::default() })
 }
-
-impl Redis {
-    fn start() -> Redis {
-        let address = free_address();
-        Redis { address, process: Redis::on(address) }
-    }
-
-    fn on(address: SocketAddr) -> Running {
-        let words = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"];
-        let mut command = Command::new("redis-server");
-        command.args(words).arg(address.port().to_string()).stdout(Stdio::null());
-        let process = Running(command.spawn().expect("redis-server is installed by ./setup"));
-        wait_until_it_listens(address);
-        process
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.process.0.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()));
-    }
-}
-
-struct Fleet {
-    origin: Arc<VersionedOrigin>,
-    redis: Redis,
-    nodes: Vec<PurgingLarder>,
-}
-
-impl Fleet {
-    fn start(test: &str, lease: &str, has_disk: bool) -> Fleet {
-        let (origin, redis) = (Arc::new(VersionedOrigin::start()), Redis::start());
-        let node = |name: &str| {
-            let section =
-                format!("[fleet]\nname = \"{name}\"\nlog = \"redis://{}\"\nlease = \"{lease}\"\n", redis.address);
-            PurgingLarder::beside(&origin, &format!("fleet-{test}-{name}"), has_disk, section)
-        };
-        let nodes: Vec<PurgingLarder> = ["a", "b", "c"].into_iter().map(node).collect();
-        let fleet = Fleet { origin, redis, nodes };
-        fleet.nodes.iter().for_each(knows_three);
-        fleet
-    }
-
-    /// What each of them serves.
-    fn versions(&self, path: &str) -> Vec<u64> {
-        // All are the same site: the Host is one node's.
-        self.nodes.iter().map(|node| version_of(node, path)).collect()
-    }
-}
-
-const HOST: &str = "Host: shop.test";
 
 fn version_of(node: &PurgingLarder, path: &str) -> u64 {
-    let head = format!("GET {path} HTTP/1.1\r\n{HOST}\r\nConnection: close\r\n\r\n");
-    let answer = crate::purging_larder::exchange(node.address, &head);
-    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    body.parse().unwrap_or_else(|_| panic!("{body}"))
-}
-
-fn status(node: &PurgingLarder) -> Value {
-    node.order("GET /fleet", "").1
-}
-
-fn knows_three(node: &PurgingLarder) {
-    wait_for("the nodes know one another", || status(node)["nodes"].as_array().is_some_and(|nodes| nodes.len() == 3));
+    crate::fleet_of_three::version_of(node, path, "")
 }
 
 fn order(acknowledge: &str) -> Value {
@@ -87,7 +21,7 @@ fn order(acknowledge: &str) -> Value {
 
 #[test]
 fn what_is_purged_at_one_node_is_served_by_none() {
-    let fleet = Fleet::start("everywhere", "1s", false);
+    let fleet = start("everywhere", "1s", false);
     assert_eq!(fleet.versions("/page"), [1, 1, 1]);
     for round in 2..12 {
         let version = fleet.origin.renew();
@@ -106,7 +40,7 @@ fn what_is_purged_at_one_node_is_served_by_none() {
 
 #[test]
 fn tags_prefixes_and_soft_purges_reach_all_nodes() {
-    let fleet = Fleet::start("selectors", "1s", false);
+    let fleet = start("selectors", "1s", false);
     for (path, selector) in [
         ("/tagged/1", json!({ "tags": ["Menu"] })),
         ("/page", json!({ "prefix": "shop.test/p" })),
@@ -124,7 +58,7 @@ fn tags_prefixes_and_soft_purges_reach_all_nodes() {
 
 #[test]
 fn a_stopped_node_is_waited_for_until_it_serves_nothing_old() {
-    let fleet = Fleet::start("stopped", "1s", false);
+    let fleet = start("stopped", "1s", false);
     assert_eq!(fleet.versions("/page"), [1, 1, 1]);
     let stopped = &fleet.nodes[2];
     stopped.signal("-STOP");
@@ -138,7 +72,7 @@ fn a_stopped_node_is_waited_for_until_it_serves_nothing_old() {
 
 #[test]
 fn without_the_log_pages_are_served_and_none_that_is_older_than_a_lease() {
-    let mut fleet = Fleet::start("cut-off", "1s", false);
+    let mut fleet = start("cut-off", "1s", false);
     assert_eq!(fleet.versions("/page"), [1, 1, 1]);
     fleet.redis.signal("-KILL");
     fleet.redis.process.0.wait().expect("it ends");
@@ -161,7 +95,7 @@ fn without_the_log_pages_are_served_and_none_that_is_older_than_a_lease() {
 
 #[test]
 fn a_node_that_comes_back_with_its_disk_serves_nothing_that_was_purged_meanwhile() {
-    let mut fleet = Fleet::start("restarted", "2s", true);
+    let mut fleet = start("restarted", "2s", true);
     for path in ["/page", "/other"] {
         assert_eq!(fleet.versions(path), [1, 1, 1]);
     }
@@ -192,7 +126,7 @@ fn a_purge_says_what_it_needs_where_there_is_no_fleet() {
 
 #[test]
 fn the_commands_say_how_a_fleet_stands() {
-    let fleet = Fleet::start("commands", "1s", false);
+    let fleet = start("commands", "1s", false);
     let node = &fleet.nodes[0];
     assert_eq!(
         node.said(&["purge", "http://shop.test/page", "--applied"]).lines().nth(1),

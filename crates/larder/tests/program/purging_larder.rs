@@ -55,6 +55,8 @@ fn fields_of(path: &str) -> &'static str {
         "/tagged/2" => "Cache-Tag: Product-2,Menu\r\n",
         "/grouped/others" => "Cache-Groups: \"others\"\r\n",
         "/grouped" => "Cache-Groups: \"news\"\r\n",
+        "/regroup" => "Cache-Group-Invalidation: \"news\"\r\n",
+        "/create" => "Location: /created\r\nContent-Location: /created\r\n",
         "/picture" => "Content-Type: image/png\r\n",
         "/agents" => "Vary: X-Agent\r\n",
         "/hammered" => "Surrogate-Key: hammer\r\nCache-Groups: \"hammer\"\r\n",
@@ -135,9 +137,14 @@ impl PurgingLarder {
         PurgingLarder::start_with(name, false, Some(vcl), String::new(), Arc::new(VersionedOrigin::start()))
     }
 
-    /// One of several before an origin, with more sections in its config.
-    pub fn beside(origin: &Arc<VersionedOrigin>, name: &str, has_disk: bool, sections: String) -> PurgingLarder {
-        PurgingLarder::start_with(name, has_disk, None, sections, Arc::clone(origin))
+    /// A node of a fleet before an origin, under a program if there is one.
+    pub fn of_fleet(
+        origin: &Arc<VersionedOrigin>,
+        name: &str,
+        (has_disk, vcl): (bool, Option<&'static str>),
+        sections: String,
+    ) -> PurgingLarder {
+        PurgingLarder::start_with(name, has_disk, vcl, sections, Arc::clone(origin))
     }
 
     fn start_with(

@@ -59,7 +59,7 @@ impl Fleet {
                  [shared]\nurl = \"{scheme}://{at}\"\nwait_max = \"1s\"\n",
                 secret.display()
             );
-            PurgingLarder::beside(&origin, &format!("shared-{test}-{scheme}-{name}"), false, section)
+            PurgingLarder::of_fleet(&origin, &format!("shared-{test}-{scheme}-{name}"), (false, None), section)
         };
         let nodes: Vec<PurgingLarder> = ["a", "b", "c"].into_iter().map(node).collect();
         let fleet = Fleet { engine, origin, nodes, tier: (at, Some(tier)), _log: log_process };

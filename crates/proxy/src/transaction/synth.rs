@@ -468,6 +468,12 @@ impl Synth {
         Synth::open(500, "purge-unsettled", CacheVerdict::Purge, text)
     }
 
+    /// It is in force here; `why` the rest of the fleet has not acknowledged it.
+    pub(crate) fn purge_unacknowledged(why: &str) -> Synth {
+        let text = format!("Purged on this node, and not acknowledged as [fleet] acknowledge says: {why}.");
+        Synth::open(503, "purge-unacknowledged", CacheVerdict::Purge, text)
+    }
+
     /// Which groups a purge means cannot be read.
     pub(crate) fn purge_unreadable() -> Synth {
         let text = "Cache-Group-Invalidation must be a list of strings, such as \"scripts\", \"styles\".";

@@ -55,6 +55,8 @@ pub(crate) struct ClientState {
     pub(crate) key: Cell<Option<Key>>,
     /// SHA-256 of what the key is made of, as `HashedParts::sha256` says. `None`: the program asks for none.
     pub(crate) hash: Cell<Option<[u8; 32]>>,
+    /// What the key is made of, where others may have to be told of it.
+    pub(crate) hashed: RefCell<Box<[u8]>>,
     pub(crate) remembered: Cell<Remembered>,
     /// How long what the last fetch brought lives.
     pub(crate) brought: Cell<Option<Lifetimes>>,
@@ -144,6 +146,7 @@ impl ClientState {
             proto: RefCell::new(None),
             key: Cell::new(None),
             hash: Cell::new(None),
+            hashed: RefCell::default(),
             remembered: Cell::new(Remembered::Nothing),
             brought: Cell::new(None),
             esi_level: 0,

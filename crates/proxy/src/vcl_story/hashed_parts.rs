@@ -1,6 +1,6 @@
 //! What a program hashes, part behind part, as the key of a response is made of it.
 
-use cache::Key;
+use cache::{Cache, Key};
 use sha2::{Digest, Sha256};
 
 use crate::core::Core;
@@ -58,7 +58,7 @@ impl HashedParts {
         self.all.extend_from_slice(bytes);
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         if self.all.is_empty() { &self.usual[..self.usual_count] } else { &self.all }
     }
 
@@ -80,8 +80,14 @@ impl HashedParts {
 
     #[inline]
     pub(crate) fn key(&self, core: &Core) -> Key {
-        core.shared.cache.key([&b"vcl"[..], self.bytes()])
+        key_of_hashed(&core.shared.cache, self.bytes())
     }
+}
+
+/// The key of all parts together, as `HashedParts::bytes` has them.
+#[inline]
+pub(crate) fn key_of_hashed(cache: &Cache, parts: &[u8]) -> Key {
+    cache.key([&b"vcl"[..], parts])
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use cache::Purge as Depth;
 use vcl::{Fault, Purge, Purged};
 
+use crate::other_nodes::ToldInvalidation;
 use crate::response_tags::xkey;
+use crate::vcl_story::client_state::ClientState;
 use crate::vcl_story::program_scope::{Scope, Side};
 
 /// How many objects it met.
@@ -18,6 +20,21 @@ pub(crate) fn purge(scope: &Scope<'_>, what: Purged<'_>, how: Purge) -> Result<u
         (Purged::Tag(word), _) => cache.purge_tags(&[xkey(cache, word)], depth(how), scope.now),
     };
     Ok(met as u64)
+}
+
+/// Tells the other nodes of the fleet, if there are any, before it is done here. Nobody waits for that.
+pub(crate) fn tell(scope: &Scope<'_>, what: &Purged<'_>, how: Purge) {
+    let Some(others) = &scope.core.shared.others else { return };
+    match (what, &scope.side) {
+        (Purged::This, Side::Client(state)) if state.key.get().is_some() => others.tell(&of_request(state, how)),
+        (Purged::This, _) => {}
+        (Purged::Tag(word), _) => others.tell(&ToldInvalidation::Tag { word: word.to_vec(), how: depth(how) }),
+    }
+}
+
+/// What lies under the request's hash.
+pub(crate) fn of_request(state: &ClientState, how: Purge) -> ToldInvalidation {
+    ToldInvalidation::Hashed { parts: state.hashed.borrow().to_vec(), how: depth(how) }
 }
 
 fn depth(how: Purge) -> Depth {

@@ -17,6 +17,7 @@ use wire::proxy_triples;
 
 use crate::connection_addresses::ConnectionAddresses;
 use crate::core::Core;
+use crate::other_nodes::ToldInvalidation;
 use crate::site::Site;
 use crate::vcl_story::backend_task::BackendTask;
 use crate::vcl_story::client_state::ClientState;
@@ -113,6 +114,10 @@ impl<'a> Scope<'a> {
         let key = hashed.key(self.core);
         state.key.set(Some(key));
         state.hash.set(program.asks_hash().then(|| hashed.sha256()));
+        // Without a fleet nobody is told of it.
+        if program.purges_hash() && self.core.shared.others.is_some() {
+            state.hashed.replace(hashed.bytes().into());
+        }
         key
     }
 
@@ -324,6 +329,10 @@ impl<'a> Host<'a> for Scope<'a> {
             return bans::ProgramBan::parse(expression).map(drop);
         }
         self.note_invalidation();
+        if let Some(others) = &self.core.shared.others {
+            bans::ProgramBan::parse(expression)?;
+            others.tell(&ToldInvalidation::Ban(expression.to_vec()));
+        }
         bans::ban(&self.core.shared, expression, self.now)
     }
 
@@ -332,6 +341,7 @@ impl<'a> Host<'a> for Scope<'a> {
             return Ok(0);
         }
         self.note_invalidation();
+        program_purge::tell(self, &what, how);
         program_purge::purge(self, what, how)
     }
 

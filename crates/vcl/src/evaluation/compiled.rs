@@ -36,6 +36,8 @@ pub struct Compiled {
     pub request_body_bytes: Option<u64>,
     /// req.hash or bereq.hash is read somewhere, or chosen by.
     pub asks_hash: bool,
+    /// It may purge what lies under its request's hash.
+    pub purges_hash: bool,
     /// It sets resp.filters.
     pub names_filters: bool,
     /// It is a test that waits for something.

@@ -13,6 +13,7 @@ use crate::limits::{REQUEST_BODY_BYTES_DEFAULT, WHOLE_AUTOMATA_MAX};
 use crate::matching::acl_ranges::AclRanges;
 use crate::matching::pattern::Pattern;
 use crate::matching::pattern_sets::{PatternsSet, SET_PATTERNS_MIN, SET_SHAPED_PATTERNS_MIN};
+use crate::subroutines::Action;
 use crate::syntax::{AssignOperator, BinaryOperator};
 use crate::typed_program::{Program, RegexId, Statement, StatementKind, Target, Value, Verdict};
 use crate::types::Type;
@@ -34,6 +35,7 @@ pub struct Compiler<'p> {
     pub request_body_bytes: Option<u64>,
     pub looks_at_body: bool,
     pub asks_hash: bool,
+    pub purges_hash: bool,
     pub names_filters: bool,
     pub waits: bool,
     groups: Vec<Group>,
@@ -55,6 +57,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         request_body_bytes: None,
         looks_at_body: false,
         asks_hash: false,
+        purges_hash: false,
         names_filters: false,
         waits: false,
         groups: Vec::new(),
@@ -72,6 +75,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         subroutines.push(steps);
     }
     let (asks_hash, names_filters, waits) = (compiler.asks_hash, compiler.names_filters, compiler.waits);
+    let purges_hash = compiler.purges_hash;
     let (mut groups, wholes_left) = (compiler.groups, compiler.wholes_left);
     let mut sets_count = 0;
     for group in &mut groups {
@@ -100,6 +104,7 @@ pub fn compile(program: &Program, world: &dyn World) -> Result<Compiled, String>
         acls,
         request_body_bytes,
         asks_hash,
+        purges_hash,
         names_filters,
         waits,
         labels,
@@ -338,6 +343,7 @@ impl Compiler<'_> {
     }
 
     fn ending(&mut self, verdict: &Verdict) -> Result<Ending, String> {
+        self.purges_hash |= matches!(verdict, Verdict::Plain(Action::Purge));
         let text =
             |this: &mut Self, value: &Option<Box<Value>>| value.as_ref().map(|value| this.text(value)).transpose();
         Ok(match verdict {

@@ -373,6 +373,7 @@ impl Compiler<'_> {
             ("bodyaccess", _) => self.looks_at_body = true,
             ("directors", name) if name.starts_with("shard") => self.asks_hash = true,
             ("saintmode", _) => self.asks_hash = true,
+            ("purge", _) => self.purges_hash = true,
             _ => {}
         }
         Ok(Call { function: found, object: None, arguments, gives: function.gives })

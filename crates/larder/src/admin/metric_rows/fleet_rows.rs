@@ -56,6 +56,18 @@ pub const ROWS: &[MetricDefinition] = &[
         seen.fleet.iter().for_each(|fleet| to.one(fleet.counts.fell_short));
     }),
     counter(
+        "larder_fleet_told_total",
+        Unit::Count,
+        "What unsafe methods and programs invalidated here, told to the other nodes without anybody's waiting for it",
+        |seen, to| seen.fleet.iter().for_each(|fleet| to.one(fleet.counts.told)),
+    ),
+    counter(
+        "larder_fleet_orders_lost_total",
+        Unit::Count,
+        "Purges of this node that found no room while they waited for the log: the other nodes have everything confirmed in their place",
+        |seen, to| seen.fleet.iter().for_each(|fleet| to.one(fleet.counts.lost)),
+    ),
+    counter(
         "larder_fleet_condemned_total",
         Unit::Count,
         "How often all that is stored had to be confirmed by the origin, because purges may have been missed",

@@ -92,4 +92,12 @@ pub const FLEET_LOG: &[KeyDefinition] = &[
          applied: every node has carried it out, or can no longer serve what is older.",
     )
     .by_default(|| literal::text(Acknowledge::default().word())),
+    key(
+        V0_1,
+        "unsafe_methods",
+        Switch,
+        "What a POST, PUT, DELETE or other unsafe method makes untrue on one node is purged on all: its URL, what Location and Content-Location name, and the groups \
+         of Cache-Group-Invalidation. Nobody waits for it. docs/fleet.md",
+    )
+    .by_default(|| literal::switch(false)),
 ];
