@@ -16,6 +16,7 @@ mod fleet_round;
 mod fleet_stage;
 mod judged_node;
 mod judged_redis;
+mod method_writers;
 mod purge_history;
 mod purge_promises;
 mod round_report;

@@ -18,8 +18,9 @@ use crate::plain_exchange::Message;
 
 pub const VISITORS_OF_A_NODE: usize = 3;
 pub const WRITERS_AT_A_NODE: usize = 2;
+pub const METHOD_WRITERS_AT_A_NODE: usize = 1;
 const VISITOR_PAUSE_MS_MAX: u64 = 8;
-const WRITER_PAUSE_MS: (u64, u64) = (20, 150);
+pub const WRITER_PAUSE_MS: (u64, u64) = (20, 150);
 /// Until a node is asked again that did not answer.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
@@ -46,6 +47,17 @@ pub fn visit(stage: &FleetStage, node: usize, mut dice: Dice) -> PurgeHistory {
 
 /// Asks for one page. False if that failed.
 pub fn ask(stage: &FleetStage, node: usize, client: &mut NodeClient<'_>, url: usize, seen: &mut PurgeHistory) -> bool {
+    version_at(stage, node, client, url, seen).is_some()
+}
+
+/// The version of a page that one node has.
+pub fn version_at(
+    stage: &FleetStage,
+    node: usize,
+    client: &mut NodeClient<'_>,
+    url: usize,
+    seen: &mut PurgeHistory,
+) -> Option<u64> {
     let begun = stage.clock.now();
     let answer = client.ask(&format!("GET {} HTTP/1.1\r\nHost: {HOST}\r\n\r\n", path_of(url)));
     let ended = stage.clock.now();
@@ -59,12 +71,12 @@ pub fn ask(stage: &FleetStage, node: usize, client: &mut NodeClient<'_>, url: us
         Ok(version) => {
             let cache_status = cache_status.unwrap_or_default();
             seen.answers.push(AnswerRecord { node, url, version, begun, ended, cache_status });
-            true
+            Some(version)
         }
         Err(why) => {
             let what = format!("GET {}: {why}", path_of(url));
             seen.failures.push(FailureRecord { node, what, begun, ended });
-            false
+            None
         }
     }
 }
@@ -132,8 +144,9 @@ fn outcome_of(answer: &Message, asked: Acknowledgement) -> (PurgeOutcome, Option
     }
 }
 
-fn told(answer: &Message) -> String {
-    format!("{}: {}", answer.start, String::from_utf8_lossy(&answer.body).trim_end())
+/// The answer in a line.
+pub fn told(answer: &Message) -> String {
+    format!("{}: {}", answer.start, String::from_utf8_lossy(&answer.body).trim_end().replace('\n', " "))
 }
 
 #[cfg(test)]

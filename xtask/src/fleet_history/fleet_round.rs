@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
-use super::fleet_clients::{self, PurgeIntent, VISITORS_OF_A_NODE, WRITERS_AT_A_NODE};
+use super::fleet_clients::{self, METHOD_WRITERS_AT_A_NODE, PurgeIntent, VISITORS_OF_A_NODE, WRITERS_AT_A_NODE};
 use super::fleet_faults::{self, DrawnFault, FaultDone};
 use super::fleet_stage::{FleetStage, LEASE, NODES, Planted, lease};
+use super::method_writers;
 use super::purge_history::{Acknowledgement, Micros, PurgeHistory};
 use super::purge_promises::{BrokenPromise, broken_promises};
 use super::versioned_origin::{PurgedPages, URLS};
@@ -80,12 +81,17 @@ fn live(stage: &FleetStage, faults: &[DrawnFault], dice: &mut Dice) -> Result<(P
                 let dice = Dice::of(dice.next());
                 users.push(scope.spawn(move || fleet_clients::write(stage, node, dice)));
             }
+            for _ in 0..METHOD_WRITERS_AT_A_NODE {
+                let dice = Dice::of(dice.next());
+                users.push(scope.spawn(move || method_writers::write(stage, node, dice)));
+            }
         }
         let faults: Vec<_> = faults.iter().map(|fault| scope.spawn(move || fault.carry_out(stage))).collect();
         let done: Vec<FaultDone> = faults.into_iter().map(|fault| fault.join().expect("no panic")).collect();
         let early = (FAULTS_LEAST.as_micros() as Micros).saturating_sub(stage.clock.now());
         thread::sleep(LEASE + Duration::from_micros(early));
         let (mut history, mut wrong) = purge_at_all(stage);
+        wrong.extend(method_writers::post_at_all(stage, CLOSING_MAX, &mut history));
         stage.is_over.store(true, SeqCst);
         users.into_iter().for_each(|user| history.add(user.join().expect("no panic")));
         for FaultDone { absences, errors } in done {

@@ -123,7 +123,7 @@ fn config(plan: &FleetPlan, name: &str, has_disk: bool, link_port: u16) -> Strin
          timeouts = {{ connect = \"30s\", first_byte = \"30s\", between_bytes = \"30s\" }}\n\
          [memory]\nsize = \"32MiB\"\n{disk}\
          [fleet]\nname = \"{name}\"\nlog = \"redis://127.0.0.1:{link_port}/0\"\nlease = \"{lease}\"\n\
-         acknowledge = \"logged\"\n{tier}"
+         acknowledge = \"logged\"\nunsafe_methods = true\n{tier}"
     )
 }
 

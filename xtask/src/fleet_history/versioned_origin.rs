@@ -72,6 +72,12 @@ impl VersionedSite {
         let mut from = BufReader::new(socket.try_clone()?);
         while let Some(request) = Message::read(&mut from, Unframed::Empty, true)? {
             let url = url_of(request.second_word()).ok_or_else(|| io::Error::other("there is no such page"))?;
+            if request.start.starts_with("POST ") {
+                // The writer has raised it before.
+                thread::sleep(self.delay());
+                socket.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")?;
+                continue;
+            }
             let version = self.versions[url].load(SeqCst);
             let tag = format!("\"{version}\"");
             let is_confirmed = request.field("if-none-match") == Some(tag.as_str());
