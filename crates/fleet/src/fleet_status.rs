@@ -37,6 +37,8 @@ pub struct NodeStatus {
     /// Its lease is over, as far as is known here: what it holds it asks the origin for.
     pub has_lapsed: bool,
     pub figures: Figures,
+    /// What it could not do as it was ordered; empty where there is nothing.
+    pub complaint: String,
 }
 
 impl FleetStatus {
@@ -57,6 +59,7 @@ impl FleetStatus {
                 lease_ms: word.lease_ms,
                 has_lapsed: silent_ms > word.lease_ms,
                 figures: word.figures,
+                complaint: word.complaint.clone(),
             }
         };
         FleetStatus {

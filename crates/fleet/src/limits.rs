@@ -11,6 +11,9 @@ pub const REPLAYED_MAX: u64 = 10_000;
 /// Words of nodes that are remembered, about: at four a lease of each node, and one for each batch of orders that somebody waits for.
 pub const WORDS_MAX: u64 = 10_000;
 
+/// Letters of what a node says that it could not do as it was ordered.
+pub const COMPLAINT_CHARS_MAX: usize = 200;
+
 /// Bytes of an order.
 pub const ORDER_BYTES_MAX: usize = 1 << 20;
 

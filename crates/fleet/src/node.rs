@@ -33,6 +33,10 @@ pub trait Node: Send + Sync + 'static {
     /// What this node has answered since its start.
     fn figures(&self) -> Figures;
 
+    /// What of the orders that it understood this node could not do, for all to see; empty where there is nothing. An order that is refused so
+    /// by one node stands at the others.
+    fn complaint(&self) -> String;
+
     /// A line for the operator.
     fn say(&self, sentence: &str);
 }

@@ -180,6 +180,7 @@ impl Speaker {
             ("lease_ms", word.lease_ms.to_string()),
             ("requests", requests.to_string()),
             ("hits", hits.to_string()),
+            ("complaint", word.complaint.clone()),
             ("silent", word.silent.iter().map(SilentNode::text).collect::<Vec<_>>().join(";")),
             ("leaving", u8::from(word.is_leaving).to_string()),
         ] {
@@ -277,6 +278,7 @@ impl Fields {
             },
             lease_ms: self.number("lease_ms")?,
             figures: Figures { requests: self.number("requests").unwrap_or(0), hits: self.number("hits").unwrap_or(0) },
+            complaint: self.get("complaint").unwrap_or_default().to_owned(),
             silent: self.get("silent").unwrap_or_default().split(';').filter_map(SilentNode::of).collect(),
             is_leaving: self.get("leaving") == Some("1"),
         })

@@ -21,6 +21,8 @@ pub struct Word {
     pub applied: Position,
     pub lease_ms: u64,
     pub figures: Figures,
+    /// What it could not do as it was ordered.
+    pub complaint: String,
     /// Nodes that it knows and has not heard for a while: who has begun to listen since would not know of them.
     pub silent: Vec<SilentNode>,
     /// It serves nothing any more.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::backlog::{Backlog, Queued, WaitingOrder};
-use crate::limits::{REPLAYED_MAX, SAID_AGAIN_MS, WORDS_IN_A_LEASE};
+use crate::limits::{COMPLAINT_CHARS_MAX, REPLAYED_MAX, SAID_AGAIN_MS, WORDS_IN_A_LEASE};
 use crate::node::Node;
 use crate::order::{ORDER_KIND, OrderCounts};
 use crate::position::{KeptPosition, Position, StreamId};
@@ -110,6 +110,7 @@ impl Shared {
 
     pub fn word(&self, is_leaving: bool) -> Word {
         let (now_ms, figures) = (self.node.now_ms(), self.node.figures());
+        let complaint = self.node.complaint().chars().take(COMPLAINT_CHARS_MAX).collect();
         let state = self.state.lock();
         Word {
             node: self.settings.name.clone(),
@@ -118,6 +119,7 @@ impl Shared {
             applied: state.position.clone(),
             lease_ms: self.lease_ms(),
             figures,
+            complaint,
             silent: state.roll.silent(now_ms),
             is_leaving,
         }
@@ -307,6 +309,10 @@ mod tests {
 
         fn settle(&self) -> Result<(), String> {
             Ok(())
+        }
+
+        fn complaint(&self) -> String {
+            String::new()
         }
 
         fn figures(&self) -> Figures {

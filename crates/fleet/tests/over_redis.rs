@@ -74,6 +74,7 @@ struct Noting {
     heard: AtomicU64,
     is_alone: AtomicBool,
     said: Mutex<Vec<String>>,
+    complaint: Mutex<String>,
     /// Orders take so long.
     applies_for_ms: AtomicU64,
     understands_nothing: AtomicBool,
@@ -137,6 +138,10 @@ impl Node for Noting {
 
     fn settle(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    fn complaint(&self) -> String {
+        self.complaint.lock().clone()
     }
 
     fn figures(&self) -> Figures {
@@ -278,6 +283,18 @@ fn without_the_log_an_order_holds_here_and_goes_to_the_others_later() {
     assert_eq!(*a.node.came_back.lock(), ["logged", "applied", "local"]);
     assert_eq!(a.fleet.status().trouble, None);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_a_node_could_not_do_is_known_to_who_waited_for_it() {
+    let redis = Redis::start();
+    let (a, b) = (joined(&redis, "a", None), joined(&redis, "b", None));
+    a.knows(2);
+    "x".repeat(300).clone_into(&mut b.node.complaint.lock());
+    acknowledged(&a.orders("impossible", Acknowledge::Applied), Acknowledge::Applied);
+    let nodes = a.fleet.status().nodes;
+    let said: Vec<usize> = nodes.iter().map(|node| node.complaint.len()).collect();
+    assert_eq!(said, [0, fleet::limits::COMPLAINT_CHARS_MAX]);
 }
 
 #[test]

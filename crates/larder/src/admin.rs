@@ -46,6 +46,8 @@ mod sitemap;
 mod status_json;
 mod told_order;
 mod upgrade_request;
+mod vcl_everywhere;
+mod vcl_order;
 pub mod vcl_requests;
 
 use std::collections::VecDeque;
@@ -286,8 +288,8 @@ where
             let proxy = admin.proxy.clone();
             // A program is checked and its names are looked up: others are answered meanwhile.
             let annotation = request.annotation();
-            let reply = match admin.fleet.get().filter(|_| request == vcl_requests::VclRequest::Ban) {
-                Some(fleet) => vcl_requests::ban_everywhere(&proxy, fleet, sent.trim_ascii()).await,
+            let reply = match admin.fleet.get().and_then(|fleet| fleet.takes(&request, &sent).zip(Some(fleet))) {
+                Some((order, fleet)) => vcl_everywhere::order(&proxy, fleet, order).await,
                 None => {
                     let act = tokio::task::spawn_blocking(move || request.act(&proxy, &vcl_path, sent));
                     act.await.map_err(io::Error::other)?

@@ -51,6 +51,9 @@ fn told(answer: &Value) -> String {
             text(node, "version"),
         ));
     }
+    for node in nodes.iter().filter(|node| node["complaint"].as_str().is_some_and(|complaint| !complaint.is_empty())) {
+        lines.push(format!("{}: {}", text(node, "name"), text(node, "complaint")));
+    }
     if answer["log"] != "ok" {
         lines.push(format!("the log cannot be used: {}", text(answer, "log")));
     }
@@ -77,7 +80,7 @@ mod tests {
     fn nodes_stand_in_lines_and_what_is_wrong_below() {
         let node = |name: &str, this: bool, lapsed: bool| {
             json!({"name": name, "this": this, "lapsed": lapsed, "version": "0.1.0", "number": 12, "lag": 0,
-                   "silent_ms": 400, "requests": 1000, "hits": 925})
+                   "silent_ms": 400, "complaint": if this { "" } else { "VCL shop is not loaded: no" }, "requests": 1000, "hits": 925})
         };
         let answer = json!({"log": "refused", "backlog": 2, "condemned": 1,
                             "nodes": [node("a", true, false), node("b\u{1b}[2J", false, true)]});
@@ -85,8 +88,9 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1], "a                            12      0     0.4s  92.5 %  0.1.0     this node");
         assert!(lines[2].ends_with("silent: its lease is over") && !shown.contains('\u{1b}'), "{shown}");
-        assert_eq!(lines[3], "the log cannot be used: refused");
-        assert_eq!(lines[4], "waiting for it: 2 orders");
-        assert_eq!(lines[5], "what is stored here had to be confirmed 1 time, because orders were missed");
+        assert!(lines[3].ends_with(": VCL shop is not loaded: no"), "{shown}");
+        assert_eq!(lines[4], "the log cannot be used: refused");
+        assert_eq!(lines[5], "waiting for it: 2 orders");
+        assert_eq!(lines[6], "what is stored here had to be confirmed 1 time, because orders were missed");
     }
 }

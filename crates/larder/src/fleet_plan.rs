@@ -37,12 +37,14 @@ pub struct LogPlan {
     pub acknowledge: Acknowledge,
     /// The others are told of what unsafe methods invalidate, too.
     pub unsafe_methods: bool,
+    /// VCLs are loaded and used on all nodes at once.
+    pub vcl: bool,
 }
 
 /// Without the address, which may hold a password.
 impl std::fmt::Debug for LogPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = (&self.key, &self.name, self.lease, self.acknowledge, self.unsafe_methods);
+        let said = (&self.key, &self.name, self.lease, self.acknowledge, self.unsafe_methods, self.vcl);
         f.debug_tuple("LogPlan").field(&said).finish_non_exhaustive()
     }
 }
@@ -51,7 +53,7 @@ impl LogPlan {
     pub const LEASE: Duration = Duration::from_secs(5);
 
     /// All that it says, to be compared.
-    pub fn said(&self) -> (&str, &str, Option<&str>, Duration, &'static str, bool) {
-        (&self.url, &self.key, self.name.as_deref(), self.lease, self.acknowledge.word(), self.unsafe_methods)
+    pub fn said(&self) -> (&str, &str, Option<&str>, Duration, &'static str, bool, bool) {
+        (&self.url, &self.key, self.name.as_deref(), self.lease, self.acknowledge.word(), self.unsafe_methods, self.vcl)
     }
 }

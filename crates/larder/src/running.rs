@@ -128,9 +128,9 @@ fn join_fleet(plan: &Plan, proxy: &Proxy, voice: &FleetVoice) -> Result<Option<F
         replays: plan.shared.is_some(),
     };
     let takes_from_others = plan.shared.is_some() || plan.settings.fleet.is_some();
-    let fleet = Fleet::start(settings, FleetNode::of(proxy, takes_from_others))
+    let fleet = Fleet::start(settings, FleetNode::of(proxy, takes_from_others, log.vcl.then(|| plan.vcl_path.clone())))
         .map_err(|why| format!("cannot start the thread of [fleet] log: {why}"))?;
-    let door = FleetDoor { fleet, acknowledge: log.acknowledge };
+    let door = FleetDoor { fleet, acknowledge: log.acknowledge, carries_vcl: log.vcl };
     voice.join(door.clone());
     Ok(Some(door))
 }

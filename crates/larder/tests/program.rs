@@ -264,6 +264,8 @@ mod told_origin;
 mod traces_exported;
 #[path = "program/unit_file.rs"]
 mod unit_file;
+#[path = "program/vcl_in_a_fleet.rs"]
+mod vcl_in_a_fleet;
 #[path = "program/vcl_operations.rs"]
 mod vcl_operations;
 #[path = "program/vcl_tools.rs"]

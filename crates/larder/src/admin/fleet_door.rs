@@ -7,6 +7,8 @@ use fleet::{Acknowledge, Fleet};
 pub struct FleetDoor {
     pub fleet: Fleet,
     pub acknowledge: Acknowledge,
+    /// What is done about VCLs at one node is done at all.
+    pub carries_vcl: bool,
 }
 
 impl FleetDoor {

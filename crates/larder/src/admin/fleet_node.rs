@@ -1,15 +1,18 @@
 //! This larder as a node of a fleet: orders of the log are carried out as if they had come to its own admin address.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cache::PlaceInLog;
 use fleet::{Figures, Node, Reached};
+use parking_lot::Mutex;
 use proxy::Proxy;
 
 use super::invalidation_requests::carry_out;
 use super::looking::behind;
 use super::told_order;
+use super::vcl_order::{self, VclOrders};
 use crate::say::say;
 
 /// The proxy, as the log sees it.
@@ -18,13 +21,16 @@ pub struct FleetNode {
     /// It takes what others have fetched: what it has purged by itself before that was in the log is purged once more at its place there, for
     /// what came from others since may be older.
     takes_from_others: bool,
+    vcl_orders: VclOrders,
     /// Somebody takes out what was purged.
     is_freeing: Arc<AtomicBool>,
 }
 
 impl FleetNode {
-    pub fn of(proxy: &Proxy, takes_from_others: bool) -> Arc<dyn Node> {
-        Arc::new(FleetNode { proxy: proxy.clone(), takes_from_others, is_freeing: Arc::default() })
+    /// `vcl_path`: where what a VCL of the log includes is looked for; `None`: none is taken.
+    pub fn of(proxy: &Proxy, takes_from_others: bool, vcl_path: Option<Vec<PathBuf>>) -> Arc<dyn Node> {
+        let vcl_orders = VclOrders { vcl_path, complaint: Mutex::default() };
+        Arc::new(FleetNode { proxy: proxy.clone(), takes_from_others, vcl_orders, is_freeing: Arc::default() })
     }
 }
 
@@ -34,6 +40,10 @@ impl Node for FleetNode {
     }
 
     fn apply(&self, order: &str, was_done: bool) -> Result<String, String> {
+        if let Some(order) = vcl_order::of_text(order) {
+            let order = order?;
+            return Ok(if was_done { String::new() } else { self.vcl_orders.carry_out(&self.proxy, order) });
+        }
         if was_done && !self.takes_from_others {
             return Ok(String::new());
         }
@@ -83,6 +93,10 @@ impl Node for FleetNode {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(|why| why.to_string())?.block_on(self.proxy.settled())
+    }
+
+    fn complaint(&self) -> String {
+        self.vcl_orders.complaint.lock().clone()
     }
 
     fn figures(&self) -> Figures {

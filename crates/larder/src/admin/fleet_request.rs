@@ -60,6 +60,7 @@ fn node_json(node: &NodeStatus) -> Value {
         "lapsed": node.has_lapsed,
         "requests": node.figures.requests,
         "hits": node.figures.hits,
+        "complaint": node.complaint,
     })
 }
 

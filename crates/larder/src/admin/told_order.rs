@@ -96,11 +96,13 @@ fn how_of(value: &Value) -> Option<Purge> {
     Some(Purge::Soft { ttl_ms: time("ttl_ms")??, grace_ms: time("grace_ms")?, keep_ms: time("keep_ms")? })
 }
 
-fn letters(bytes: &[u8]) -> String {
+/// A letter for each byte.
+pub fn letters(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-fn bytes(value: &Value) -> Option<Vec<u8>> {
+/// `None`: it is no text of such letters.
+pub fn bytes(value: &Value) -> Option<Vec<u8>> {
     value.as_str()?.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect()
 }
 

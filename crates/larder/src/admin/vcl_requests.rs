@@ -5,12 +5,10 @@
 use std::path::PathBuf;
 
 use message::{Method, Request};
-use proxy::{BackendStatus, BanStatus, HealthOrder, ProbeStatus, Proxy, ToldInvalidation, VclError, VclStatus};
+use proxy::{BackendStatus, BanStatus, HealthOrder, ProbeStatus, Proxy, VclError, VclStatus};
 use serde_json::{Value, json};
 
-use super::fleet_door::FleetDoor;
 use super::history::AnnotationKind;
-use super::told_order::text_of;
 use crate::vcl_loading::{self, Ready};
 
 /// What is asked for.
@@ -153,25 +151,6 @@ pub fn ban(proxy: &Proxy, expression: &[u8]) -> Result<(), VclError> {
     settled.map_err(|why| VclError::Refused(format!("the ban is in force, but a crash may undo it: {why}")))
 }
 
-/// A ban that all nodes of the fleet carry out. It is answered when that is acknowledged as `[fleet] acknowledge` says, and a crash of this node
-/// cannot undo it here.
-pub async fn ban_everywhere(proxy: &Proxy, fleet: &FleetDoor, expression: &[u8]) -> VclReply {
-    if let Err(why) = proxy.understands_ban(expression) {
-        return VclReply::bad(&VclError::Refused(why));
-    }
-    let unfinished = |what: String, why: String| {
-        let error = format!("the ban is in force, but {what}: {why}");
-        VclReply { status: 503, body: format!("{}\n", json!({ "error": error })) }
-    };
-    if let Err(why) = fleet.ordered(text_of(&ToldInvalidation::Ban(expression.to_vec()))).await {
-        return unfinished(format!("not acknowledged as {}", fleet.acknowledge.word()), why);
-    }
-    match proxy.settled().await {
-        Ok(()) => VclReply::good(json!({ "ok": true })),
-        Err(why) => unfinished("a crash may undo it".to_owned(), why),
-    }
-}
-
 fn load(proxy: &Proxy, vcl_path: &[PathBuf], name: &str, from: Option<String>, text: Vec<u8>) -> VclReply {
     let from = from.unwrap_or_else(|| format!("{name}.vcl"));
     match vcl_loading::from_text(name, &from, text, (vcl_path, &proxy.origins_for_programs())) {
@@ -184,11 +163,11 @@ fn load(proxy: &Proxy, vcl_path: &[PathBuf], name: &str, from: Option<String>, t
 }
 
 impl VclReply {
-    fn good(body: Value) -> VclReply {
+    pub fn good(body: Value) -> VclReply {
         VclReply { status: 200, body: format!("{body}\n") }
     }
 
-    fn bad(error: &VclError) -> VclReply {
+    pub fn bad(error: &VclError) -> VclReply {
         let status = match error {
             VclError::Unknown(_) => 404,
             VclError::Conflict(_) => 409,

@@ -24,6 +24,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
     });
     let acknowledge = section.read("acknowledge", |node| choice(node, &Acknowledge::ALL.map(|at| (at.word(), at))));
     let unsafe_methods = section.read("unsafe_methods", switch).unwrap_or(false);
+    let vcl = section.read("vcl", switch).unwrap_or(false);
     let log = section.read("log", |node| {
         let url = text(node)?;
         let place = LogPlace::new(url, &key)
@@ -33,6 +34,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
     let differs = key != LOG_KEY
         || lease.is_some_and(|lease| lease != LogPlan::LEASE)
         || unsafe_methods
+        || vcl
         || acknowledge.is_some_and(|wanted| wanted != Acknowledge::default());
     plan.warnings.extend((!section.has("log") && differs).then(|| NO_LOG.to_owned()));
     plan.fleet_log = log.map(|(place, url)| LogPlan {
@@ -43,6 +45,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
         lease: lease.unwrap_or(LogPlan::LEASE),
         acknowledge: acknowledge.unwrap_or_default(),
         unsafe_methods,
+        vcl,
     });
 }
 
@@ -73,11 +76,11 @@ mod tests {
     fn a_fleet_has_a_log_where_one_is_named() {
         assert!(plan("").is_none());
         let log = plan("[fleet]\nlog = \"redis://10.0.0.5\"\n").unwrap();
-        assert_eq!(log.said(), ("redis://10.0.0.5", "larder", None, Duration::from_secs(5), "logged", false));
+        assert_eq!(log.said(), ("redis://10.0.0.5", "larder", None, Duration::from_secs(5), "logged", false, false));
         let log = plan(
-            "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\nunsafe_methods = true\n",
+            "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\nunsafe_methods = true\nvcl = true\n",
         );
-        let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied", true);
+        let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied", true, true);
         assert_eq!(log.unwrap().said(), expect);
     }
 

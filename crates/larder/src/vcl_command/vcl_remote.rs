@@ -98,17 +98,27 @@ pub fn load(flags: &LoadFlags) -> ExitCode {
     let target = format!("/vcl/{}{from}", encoded(name));
     let loaded = ask(remote, "PUT", &target, &text, |answer| {
         let warnings = answer["warnings"].as_str().unwrap_or_default();
-        format!("{warnings}loaded {name}: {}\n", answer["summary"].as_str().unwrap_or_default())
+        format!("{warnings}loaded {name}: {}\n{}", answer["summary"].as_str().unwrap_or_default(), elsewhere(answer))
     });
     if loaded != ExitCode::SUCCESS || !and_use {
         return loaded;
     }
-    ask(remote, "POST", &format!("/vcl/{}/use", encoded(name)), b"", |_| format!("{name} decides from now on\n"))
+    decides(remote, name)
+}
+
+fn decides(remote: &RemoteFlags, name: &str) -> ExitCode {
+    let target = format!("/vcl/{}/use", encoded(name));
+    ask(remote, "POST", &target, b"", |answer| format!("{name} decides from now on\n{}", elsewhere(answer)))
+}
+
+/// Nodes of the fleet that could not do the same, a line each.
+fn elsewhere(answer: &Value) -> String {
+    let complaints = answer["complaints"].as_array().into_iter().flatten();
+    complaints.map(|one| format!("{}: {}\n", word(&one["node"]), word(&one["complaint"]))).collect()
 }
 
 pub fn use_it(flags: &NameFlags) -> ExitCode {
-    let NameFlags { name, remote } = flags;
-    ask(remote, "POST", &format!("/vcl/{}/use", encoded(name)), b"", |_| format!("{name} decides from now on\n"))
+    decides(&flags.remote, &flags.name)
 }
 
 pub fn discard(flags: &NameFlags) -> ExitCode {

@@ -40,7 +40,7 @@ impl Redis {
 pub struct FleetOptions {
     pub has_disk: bool,
     pub vcl: Option<&'static str>,
-    /// More lines of `[fleet]`, and sections behind it.
+    /// More lines of `[fleet]`, and sections behind it; `NODE` is the node's name.
     pub words: &'static str,
 }
 
@@ -55,6 +55,7 @@ impl FleetOfThree {
         let (origin, redis) = (Arc::new(VersionedOrigin::start()), Redis::start());
         let FleetOptions { has_disk, vcl, words } = options;
         let node = |name: &str| {
+            let words = words.replace("NODE", name);
             let section = format!(
                 "[fleet]\nname = \"{name}\"\nlog = \"redis://{}\"\nlease = \"{lease}\"\n{words}\n",
                 redis.address

@@ -100,4 +100,12 @@ pub const FLEET_LOG: &[KeyDefinition] = &[
          of Cache-Group-Invalidation. Nobody waits for it. docs/fleet.md",
     )
     .by_default(|| literal::switch(false)),
+    key(
+        V0_1,
+        "vcl",
+        Switch,
+        "What is done at one node's admin address about VCLs (larder vcl load, use, label, discard) is done on all nodes that say so, in one order. \
+         Who can write to the log can then load a VCL here. docs/fleet.md",
+    )
+    .by_default(|| literal::switch(false)),
 ];
