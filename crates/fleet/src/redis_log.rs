@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
+use engines::{EnginePlace, sentence};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Script, Value};
+use redis::{AsyncConnectionConfig, Cmd, Script, Value};
 
 use crate::limits::{
     ANSWER_TIMEOUT, CONNECT_TIMEOUT, LOG_ENTRIES_MAX, ORDER_BYTES_MAX, READ_AT_ONCE, READ_WAIT, WORDS_MAX,
@@ -54,7 +55,7 @@ return {epoch, tonumber(redis.call('GET', KEYS[3]) or '0'),
 /// Where the log is.
 #[derive(Clone)]
 pub struct LogPlace {
-    client: Client,
+    engine: EnginePlace,
     keys: [String; 4],
 }
 
@@ -108,11 +109,16 @@ pub struct Listener {
 }
 
 impl LogPlace {
-    /// `url` as `redis://[USER:PASSWORD@]HOST:PORT[/DB]`, `rediss://` with TLS, or `redis+unix:///PATH`; `name` is what the keys begin with.
-    pub fn new(url: &str, name: &str) -> Result<LogPlace, String> {
-        let client = Client::open(url).map_err(|why| sentence(&why))?;
+    /// `url` and `authorities` as [`EnginePlace::new`] takes them; `name` is what the keys begin with.
+    pub fn new(url: &str, name: &str, authorities: Option<Vec<u8>>) -> Result<LogPlace, String> {
+        let engine = EnginePlace::new(url, authorities)?;
         let key = |of: &str| format!("{{{name}}}:{of}");
-        Ok(LogPlace { client, keys: [key("orders"), key("words"), key("number"), key("epoch")] })
+        Ok(LogPlace { engine, keys: [key("orders"), key("words"), key("number"), key("epoch")] })
+    }
+
+    /// Without one whoever reaches the log can write to it.
+    pub fn has_password(&self) -> bool {
+        self.engine.has_password()
     }
 
     pub async fn speaker(&self) -> Result<Speaker, String> {
@@ -127,7 +133,7 @@ impl LogPlace {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(answers_within));
-        self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(|why| sentence(&why))
+        self.engine.connection(&config).await
     }
 }
 
@@ -321,12 +327,4 @@ fn place(text: &str) -> Result<StreamId, String> {
 fn foreign(wanted: &str, got: &str) -> String {
     let got: String = got.chars().take(100).collect();
     format!("it answered what larder does not understand: {wanted} was expected, and it was {got}")
-}
-
-/// What went wrong, without what was sent: that may hold a password.
-fn sentence(why: &RedisError) -> String {
-    match why.detail() {
-        Some(detail) => format!("{}: {detail}", why.category()),
-        None => why.to_string(),
-    }
 }

@@ -331,7 +331,7 @@ mod tests {
         let settings = FleetSettings {
             name: "a".to_owned(),
             run: "run".to_owned(),
-            log: LogPlace::new("redis://127.0.0.1:1", "larder").unwrap(),
+            log: LogPlace::new("redis://127.0.0.1:1", "larder", None).unwrap(),
             lease: Duration::from_secs(5),
             position_file: None,
             version: "1".to_owned(),

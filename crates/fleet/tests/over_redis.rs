@@ -40,7 +40,7 @@ impl Redis {
     }
 
     fn place(&self) -> LogPlace {
-        LogPlace::new(&format!("redis://127.0.0.1:{}/0", self.port), "larder").unwrap()
+        LogPlace::new(&format!("redis://127.0.0.1:{}/0", self.port), "larder", None).unwrap()
     }
 
     fn says(&self, words: &[&str]) -> String {

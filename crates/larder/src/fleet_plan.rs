@@ -39,6 +39,8 @@ pub struct LogPlan {
     pub unsafe_methods: bool,
     /// VCLs are loaded and used on all nodes at once.
     pub vcl: bool,
+    /// Who may sign the certificate of the log's engine, in PEM; `None`: whom this system trusts.
+    pub authorities: Option<Vec<u8>>,
 }
 
 /// Without the address, which may hold a password.

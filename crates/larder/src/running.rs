@@ -118,6 +118,10 @@ fn open_beneath(plan: &Plan, forerunners: &Forerunners) -> Result<Beneath, Strin
 /// Begins to hear what others purge, and to tell them.
 fn join_fleet(plan: &Plan, proxy: &Proxy, voice: &FleetVoice) -> Result<Option<FleetDoor>, String> {
     let Some(log) = &plan.fleet_log else { return Ok(None) };
+    if !log.place.has_password() && !log.url.starts_with("redis+unix:") {
+        let what = if log.vcl { "purge and load VCLs" } else { "purge" };
+        say!("warning: [fleet] log: {} asks for no password: whoever reaches it can {what}", log.url);
+    }
     let settings = FleetSettings {
         name: log.name.clone().unwrap_or_else(|| proxy::server_hostname().to_owned()),
         run: kernel_random::text::<8>(),
@@ -318,7 +322,7 @@ impl Running {
         if plan.admin.history != self.plan.admin.history {
             told.push("[admin] history changes with a restart; the old one stays".to_owned());
         }
-        let said = |plan: &Plan| plan.fleet_log.as_ref().map(LogPlan::said).map(|said| format!("{said:?}"));
+        let said = |plan: &Plan| plan.fleet_log.as_ref().map(|log| format!("{:?} {:?}", log.said(), log.authorities));
         if said(&plan) != said(&self.plan) {
             told.push("[fleet] changes with a restart; the old one stays".to_owned());
         }

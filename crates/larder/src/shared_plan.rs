@@ -24,6 +24,7 @@ pub const QUEUE_MAX: usize = 64 << 20;
 pub fn by_default(servers: Vec<TierUrl>) -> TierSettings {
     TierSettings {
         servers,
+        authorities: None,
         wait_max: WAIT_MAX,
         fetch_wait_max: FETCH_WAIT_MAX,
         body_bytes_max: OBJECT_MAX,

@@ -86,6 +86,8 @@ mod faulty_origin;
 mod fleet_nodes;
 #[path = "program/fleet_of_three.rs"]
 mod fleet_of_three;
+#[path = "program/fleet_over_tls.rs"]
+mod fleet_over_tls;
 #[path = "program/forward_proxy.rs"]
 mod forward_proxy;
 #[path = "program/frame_notation.rs"]

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
+use engines::{EnginePlace, sentence};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, Script};
+use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisError, Script};
 use tokio::sync::Mutex;
 
 use crate::limits::{CONNECT_TIMEOUT, KEPT_WITHIN, RIGHT_LIFE};
@@ -17,7 +18,7 @@ return 0
 ";
 
 pub struct RedisLane {
-    client: Client,
+    engine: EnginePlace,
     connection: Mutex<Option<MultiplexedConnection>>,
     give_back: Script,
     /// What the next token is made of, and what those of this process begin with.
@@ -26,10 +27,10 @@ pub struct RedisLane {
 
 impl RedisLane {
     /// `run`: of this process, and of no other one.
-    pub fn new(url: &str, run: u64) -> Result<RedisLane, String> {
-        let client = Client::open(url).map_err(|why| sentence(&why))?;
+    pub fn new(url: &str, authorities: Option<Vec<u8>>, run: u64) -> Result<RedisLane, String> {
+        let engine = EnginePlace::new(url, authorities)?;
         let (connection, give_back) = (Mutex::new(None), Script::new(GIVE_BACK));
-        Ok(RedisLane { client, connection, give_back, tokens: AtomicU64::new(run) })
+        Ok(RedisLane { engine, connection, give_back, tokens: AtomicU64::new(run) })
     }
 
     pub async fn look(&self, key: &str, wants_right: bool) -> Result<Looked, String> {
@@ -105,8 +106,7 @@ impl RedisLane {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(KEPT_WITHIN));
-        let made = self.client.get_multiplexed_async_connection_with_config(&config).await;
-        let made = made.map_err(|why| sentence(&why))?;
+        let made = self.engine.connection(&config).await?;
         *held = Some(made.clone());
         Ok(made)
     }
@@ -122,12 +122,4 @@ impl RedisLane {
 
 fn right_of(key: &str) -> String {
     format!("{key}:right")
-}
-
-/// What went wrong, without what was sent: that may hold a password.
-fn sentence(why: &RedisError) -> String {
-    match why.detail() {
-        Some(detail) => format!("{}: {detail}", why.category()),
-        None => why.to_string(),
-    }
 }

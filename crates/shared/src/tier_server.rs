@@ -37,10 +37,12 @@ pub enum Failed {
 }
 
 impl ServerLane {
-    pub fn new(url: &TierUrl, run: u64) -> Result<ServerLane, String> {
+    pub fn new(url: &TierUrl, authorities: Option<&[u8]>, run: u64) -> Result<ServerLane, String> {
         let engine = match url {
             TierUrl::Memcached(address) => Engine::Memcached(MemcachedLane::new(address.clone())),
-            TierUrl::Redis { url, .. } => Engine::Redis(Box::new(RedisLane::new(url, run)?)),
+            TierUrl::Redis { url, .. } => {
+                Engine::Redis(Box::new(RedisLane::new(url, authorities.map(<[u8]>::to_vec), run)?))
+            }
         };
         let name = url.shown();
         Ok(ServerLane { weight_of: digest(name.as_bytes()), name, engine, circuit: TierCircuit::default() })

@@ -27,6 +27,8 @@ use crate::tier_url::TierUrl;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierSettings {
     pub servers: Vec<TierUrl>,
+    /// Who may sign the certificates of those that are spoken to over TLS, in PEM; `None`: whom this system trusts.
+    pub authorities: Option<Vec<u8>>,
     /// How long a request waits for an answer.
     pub wait_max: Duration,
     /// How long it waits for another node that fetches the same.
@@ -77,7 +79,9 @@ impl TierService {
         told: impl Fn(String) + Send + Sync + 'static,
         wall_s: fn() -> u64,
     ) -> Result<Arc<TierService>, String> {
-        let servers = settings.servers.iter().map(|url| ServerLane::new(url, run)).collect::<Result<_, _>>()?;
+        let authorities = settings.authorities.as_deref();
+        let lane = |url| ServerLane::new(url, authorities, run);
+        let servers = settings.servers.iter().map(lane).collect::<Result<_, _>>()?;
         let shared = Arc::new(ServiceShared {
             sealer: Sealer::new(key, settings.body_bytes_max),
             servers,

@@ -1,8 +1,13 @@
-//! Where the servers of the tier are: `memcached://HOST:PORT,HOST:PORT` or `redis://[USER:PASSWORD@]HOST:PORT[/DB],…`.
+//! Where the servers of the tier are: `memcached://HOST:PORT,HOST:PORT` or `redis://[USER:PASSWORD@]HOST:PORT[/DB],…`, the same with `rediss://`
+//! over TLS, or one that is found through its sentinels.
+
+use engines::EnginePlace;
 
 const MEMCACHED: &str = "memcached://";
 const MEMCACHED_PORT: &str = "11211";
 const REDIS: &str = "redis://";
+const REDIS_TLS: &str = "rediss://";
+const SENTINELS: [&str; 2] = ["redis+sentinel://", "rediss+sentinel://"];
 
 /// One server.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,16 +23,21 @@ pub enum TierUrl {
 impl TierUrl {
     /// All that one setting names. An error is a sentence.
     pub fn all_of(text: &str) -> Result<Vec<TierUrl>, String> {
-        let (scheme, rest) = match (text.strip_prefix(MEMCACHED), text.strip_prefix(REDIS)) {
-            (Some(rest), _) => (MEMCACHED, rest),
-            (_, Some(rest)) => (REDIS, rest),
-            _ => {
-                return Err(
-                    "memcached://HOST:PORT or redis://HOST:PORT is, several with commas between them".to_owned()
-                );
-            }
-        };
+        if SENTINELS.iter().any(|scheme| text.starts_with(scheme)) {
+            return TierUrl::through_sentinels(text).map(|server| vec![server]);
+        }
+        let found =
+            [MEMCACHED, REDIS, REDIS_TLS].into_iter().find_map(|scheme| Some((scheme, text.strip_prefix(scheme)?)));
+        let (scheme, rest) = found.ok_or(
+            "memcached://HOST:PORT, redis://HOST:PORT or rediss://HOST:PORT is, several with commas between them, or redis+sentinel://HOST:PORT,…/NAME",
+        )?;
         rest.split(',').map(|server| TierUrl::of(scheme, server)).collect()
+    }
+
+    /// All of it is one server, whichever that is.
+    fn through_sentinels(text: &str) -> Result<TierUrl, String> {
+        EnginePlace::new(text, None)
+            .map(|place| TierUrl::Redis { url: text.to_owned(), has_password: place.has_password() })
     }
 
     fn of(scheme: &str, server: &str) -> Result<TierUrl, String> {
@@ -37,8 +47,8 @@ impl TierUrl {
         if !is_fit {
             return Err(format!("`{address}` is no HOST:PORT"));
         }
-        if scheme == REDIS {
-            return Ok(TierUrl::Redis { url: format!("{REDIS}{server}"), has_password: place != server });
+        if scheme != MEMCACHED {
+            return Ok(TierUrl::Redis { url: format!("{scheme}{server}"), has_password: place != server });
         }
         if place != server || !path.is_empty() {
             return Err("a memcached is HOST:PORT, without a user or a path".to_owned());
@@ -57,8 +67,8 @@ impl TierUrl {
         match self {
             TierUrl::Memcached(address) => format!("{MEMCACHED}{address}"),
             TierUrl::Redis { url, .. } => {
-                let rest = &url[REDIS.len()..];
-                format!("{REDIS}{}", rest.rsplit_once('@').map_or(rest, |(_, place)| place))
+                let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
+                format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, place)| place))
             }
         }
     }
@@ -91,6 +101,10 @@ mod tests {
         let open = TierUrl::all_of("redis://u:s3cret@a:1/2,b").unwrap();
         assert_eq!(open.iter().map(TierUrl::is_open).collect::<Vec<_>>(), [false, true]);
         assert!(!format!("{open:?}").contains("s3cret"));
+        assert_eq!(shown("rediss://u:s3cret@a:1,b").unwrap(), ["rediss://a:1", "rediss://b"]);
+        let through = TierUrl::all_of("redis+sentinel://u:s3cret@a:1,b/shop/2").unwrap();
+        assert_eq!((through[0].shown().as_str(), through.len()), ("redis+sentinel://a:1,b/shop/2", 1));
+        assert!(!through[0].is_open() && TierUrl::all_of("redis+sentinel://a/shop").unwrap()[0].is_open());
         for wrong in [
             "http://a",
             "a:1",
@@ -100,6 +114,8 @@ mod tests {
             "memcached://a:x",
             "memcached://u@a",
             "memcached://a/1",
+            "redis+sentinel://a,b",
+            "rediss://:1",
             "redis://:1",
             "redis://a b",
         ] {

@@ -108,6 +108,7 @@ impl Node {
     fn with(url: &str, key: u8, queue_bytes_max: usize) -> Node {
         let settings = TierSettings {
             servers: TierUrl::all_of(url).unwrap(),
+            authorities: None,
             wait_max: WAIT_MAX,
             fetch_wait_max: FETCH_WAIT_MAX,
             body_bytes_max: 3 << 20,

@@ -4,6 +4,7 @@ use fleet::{Acknowledge, LogPlace};
 
 use super::complaint::Complaint;
 use super::section::{Node, Section, choice, duration, switch, text};
+use super::shared_section::engine_authorities;
 use crate::fleet_plan::{LOG_KEY, LogPlan};
 use crate::limits::{FLEET_LEASE_MAX, FLEET_LEASE_MIN};
 use crate::plan::Plan;
@@ -25,9 +26,10 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
     let acknowledge = section.read("acknowledge", |node| choice(node, &Acknowledge::ALL.map(|at| (at.word(), at))));
     let unsafe_methods = section.read("unsafe_methods", switch).unwrap_or(false);
     let vcl = section.read("vcl", switch).unwrap_or(false);
+    let authorities = engine_authorities(section, "log_ca");
     let log = section.read("log", |node| {
         let url = text(node)?;
-        let place = LogPlace::new(url, &key)
+        let place = LogPlace::new(url, &key, authorities.clone())
             .map_err(|why| Complaint::new(node.span(), "this is no address of a Redis or Valkey", why))?;
         Ok((place, url.to_owned()))
     });
@@ -35,6 +37,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
         || lease.is_some_and(|lease| lease != LogPlan::LEASE)
         || unsafe_methods
         || vcl
+        || authorities.is_some()
         || acknowledge.is_some_and(|wanted| wanted != Acknowledge::default());
     plan.warnings.extend((!section.has("log") && differs).then(|| NO_LOG.to_owned()));
     plan.fleet_log = log.map(|(place, url)| LogPlan {
@@ -46,6 +49,7 @@ pub fn read(section: &mut Section<'_>, plan: &mut Plan) {
         acknowledge: acknowledge.unwrap_or_default(),
         unsafe_methods,
         vcl,
+        authorities,
     });
 }
 
@@ -80,6 +84,11 @@ mod tests {
         let log = plan(
             "[fleet]\nname = \"edge-1\"\nlog = \"redis://u:p@a:1/2\"\nlog_key = \"shop\"\nlease = \"2s\"\nacknowledge = \"applied\"\nunsafe_methods = true\nvcl = true\n",
         );
+        for url in
+            ["rediss://u:p@a:1", "redis+sentinel://u:p@a,b/shop", "rediss+sentinel://a/shop/1", "redis+unix:///r.sock"]
+        {
+            assert!(plan(&format!("[fleet]\nlog = \"{url}\"\n")).is_some(), "{url}");
+        }
         let expect = ("redis://u:p@a:1/2", "shop", Some("edge-1"), Duration::from_secs(2), "applied", true, true);
         assert_eq!(log.unwrap().said(), expect);
     }
@@ -92,6 +101,8 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         check("log = \"http://a\"", "this is no address of a Redis or Valkey");
+        check("log = \"redis+sentinel://a\"", "this is no address of a Redis or Valkey");
+        check("log = \"rediss://a\"\nlog_ca = \"/dev/null\"", "/dev/null: there is no certificate in it");
         check("log = \"redis://a\"\nlease = \"100ms\"", "no node can keep such a lease");
         check("log = \"redis://a\"\nlease = \"2h\"", "no node can keep such a lease");
         check("log = \"redis://a\"\nname = \"a b\"", "`a b` is no name of a fleet");

@@ -156,6 +156,11 @@ token_file = "token"
 [fleet]
 peers = ["http://192.0.2.9"]
 secret_file = "secret"
+log = "rediss://192.0.2.9"
+log_ca = "both.pem"
+[shared]
+url = "rediss://192.0.2.9"
+ca = "both.pem"
 "#;
 
     fn loaded(folder: &Path) -> Plan {

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use proxy::limits::CERTIFICATES_BYTES_MAX;
 use shared::TierUrl;
 
 use super::complaint::Complaint;
-use super::section::{Complaints, Node, Section, duration, size, text};
+use super::section::{Complaints, Node, Section, duration, file, size, text};
+use crate::authority_files;
+use crate::bounded_file;
 use crate::limits::{SHARED_OBJECT_MAX, SHARED_QUEUE_MIN, SHARED_WAIT_LEAST, SHARED_WAIT_MOST};
 use crate::plan::Plan;
 use crate::shared_plan::by_default;
@@ -20,6 +23,7 @@ pub fn read(mut section: Section<'_>, plan: &mut Plan) -> Option<Range<usize>> {
     });
     let mut tier = by_default(url.unwrap_or_default());
     let usual = tier.clone();
+    tier.authorities = engine_authorities(&mut section, "ca");
     if let Some(wait) = section.read("wait_max", wait) {
         tier.wait_max = wait;
     }
@@ -43,6 +47,17 @@ pub fn read(mut section: Section<'_>, plan: &mut Plan) -> Option<Range<usize>> {
     let is_one = !tier.servers.is_empty();
     plan.shared = is_one.then_some(tier);
     is_one.then_some(span)
+}
+
+/// Who may sign the certificates of an engine: a file that a key names, in PEM.
+pub fn engine_authorities(section: &mut Section<'_>, key: &'static str) -> Option<Vec<u8>> {
+    let complaints = section.complaints();
+    section.read(key, |node| {
+        let path = file(node, complaints)?;
+        let wrong = |why: String| Complaint::new(node.span(), why, "who may sign the engine's certificate, in PEM");
+        authority_files::in_file(&path).map_err(wrong)?;
+        bounded_file::read(&path, CERTIFICATES_BYTES_MAX).map_err(|why| wrong(why.to_string()))
+    })
 }
 
 /// What it needs of `[fleet]`.

@@ -68,12 +68,17 @@ pub const FLEET_LOG: &[KeyDefinition] = &[
     key(
         V0_1,
         "log",
-        Text("redis://[USER:PASSWORD@]HOST[:PORT][/DB], or redis+unix:///PATH"),
+        Text(
+            "redis://[USER:PASSWORD@]HOST[:PORT][/DB], rediss://… over TLS, redis+unix:///PATH, or redis+sentinel://[USER:PASSWORD@]HOST[:PORT],…/NAME[/DB]",
+        ),
         "The Redis or Valkey through which the nodes tell one another what was purged. A purge that is ordered at one of them is carried out by all.",
     )
     .without("a purge is carried out where it is ordered")
     .example("\"redis://10.0.0.5:6379\"")
     .secret(),
+    key(V0_1, "log_ca", PATH, "Who may sign the certificate of the log's Redis, reached by rediss://: a file in PEM.")
+        .without("whom this system trusts")
+        .example("\"/etc/larder/redis-ca.pem\""),
     key(V0_1, "log_key", Text("any text"), "What the keys of the log begin with: two fleets that share a Redis need two.")
         .by_default(|| literal::text(LOG_KEY)),
     key(

@@ -97,6 +97,7 @@ fn the_sample_has_no_key_that_is_not_read() {
     let no_site = "/etc/larder/site.pem: No such file or directory (os error 2)";
     let no_origins = no_site.replace("site", "origins");
     let (no_tls, no_us) = ("`tls` is for https:// URLs", no_site.replace("site", "us"));
+    let no_engine = no_site.replace("site", "redis-ca");
     let no_redirect = "no such port can be redirected to";
     let (no_acme, no_ca) = ("`acme` needs [acme]", no_site.replace("site", "our-authority"));
     assert_eq!(
@@ -118,10 +119,12 @@ fn the_sample_has_no_key_that_is_not_read() {
             "`mirror` says nothing beside a VCL, which decides by itself what is asked for",
             "/dev/null: there is no certificate in it",
             "[compress] says nothing beside a VCL, which decides by itself what is compressed",
+            &no_engine,
             no_tls,
             &no_origins,
             &no_us,
             "`http2` is for https:// URLs",
+            &no_engine,
             "there is a token and a file with one"
         ]
     );
