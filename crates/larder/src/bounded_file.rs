@@ -2,14 +2,19 @@
 //! so the limit holds while it is read.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
+
+use crate::sandbox::fence;
 
 /// The whole of a file that has at most `bytes_max` bytes. The error does not name the file.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes));
-    read.map_err(|error| sentence(&error, || user_name(rustix::process::geteuid().as_raw())))?;
+    read.map_err(|error| match fence::reason(path).filter(|_| error.kind() == ErrorKind::PermissionDenied) {
+        Some(reason) => format!("{error}: {reason}"),
+        None => sentence(&error, || user_name(rustix::process::geteuid().as_raw())),
+    })?;
     match bytes.len() as u64 > bytes_max {
         true => Err(format!("more than {bytes_max} bytes, which is all that such a file may have")),
         false => Ok(bytes),
@@ -19,7 +24,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
 /// Who may not read it, and what to do about it.
 fn sentence(error: &std::io::Error, user: impl FnOnce() -> String) -> String {
     match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!(
+        ErrorKind::PermissionDenied => format!(
             "{error}: the user {} may not read it; chgrp GROUP FILE, with a group of that user's, and chmod 640 FILE let it, and its folders need an x",
             user()
         ),

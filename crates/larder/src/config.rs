@@ -216,7 +216,9 @@ fn read_top(mut top: Section<'_>) -> Plan {
     plan.workers = top.read("workers", workers);
     plan.core_dumps = top.read("core_dumps", section::switch).unwrap_or(false);
 
-    plan.process_user = top.section("process").and_then(process_section::read);
+    if let Some(section) = top.section("process") {
+        process_section::read(section, &mut plan);
+    }
     let acme = top.section("acme").and_then(acme_section::read);
     let listeners = sections::listeners(top.sections("listen"), acme.as_ref());
     plan.tls_files = listeners.tls_files;

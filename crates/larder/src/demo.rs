@@ -50,6 +50,8 @@ pub fn demo(flags: &DemoFlags) -> ExitCode {
 fn plan(flags: &DemoFlags, origin: &SlowOrigin) -> Plan {
     let any_port = ListenAddress::Tcp((std::net::Ipv4Addr::LOCALHOST, 0).into());
     let mut plan = Plan::default();
+    // Its origin is a part of the same process.
+    plan.sandbox.is_on = false;
     plan.accelerate(vec![OriginUrl::Tcp { host: origin.address.ip().to_string(), port: origin.address.port() }]);
     let address = flags.listen.clone().unwrap_or_else(|| any_port.clone());
     plan.settings.listeners = vec![ListenerSettings::at(address)];

@@ -7,7 +7,7 @@ use proxy::settings::ListenAddress;
 
 use crate::addresses::{AdminAddress, show_listen, show_origin};
 use crate::config::{FlagWords, literal};
-use crate::flags::{LogFormatFlag, ServeFlags};
+use crate::flags::{LogFormatFlag, SandboxFlag, ServeFlags};
 use crate::plan::listener_by_default;
 
 /// The keys and tables that these flags stand for.
@@ -30,6 +30,10 @@ pub fn of(flags: &ServeFlags) -> FlagWords {
     }
     if let Some(user) = &flags.user {
         said.value("process", "user", literal::text(&user.to_string()), "--user");
+    }
+    if let Some(sandbox) = flags.sandbox {
+        let word = if sandbox == SandboxFlag::On { "on" } else { "off" };
+        said.value("process", "sandbox", literal::text(word), "--sandbox");
     }
     match &flags.admin {
         Some(AdminAddress::Off) => said.value("admin", "address", literal::text("off"), "--admin"),

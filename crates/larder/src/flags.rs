@@ -186,6 +186,10 @@ pub struct ServeFlags {
     #[command(flatten)]
     pub process: ProcessFlags,
 
+    /// Give up what serving does not need: all other files, and system calls; on or off [default: on, where the kernel can]
+    #[arg(long, value_name = "on|off")]
+    pub sandbox: Option<SandboxFlag>,
+
     /// Where to serve /metrics, /status and the dashboard: IP:PORT, unix:PATH or off [default: 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS|off", value_parser = parse_admin)]
     pub admin: Option<AdminAddress>,
@@ -316,6 +320,12 @@ pub struct ShowFlags {
     pub serve: ServeFlags,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SandboxFlag {
+    On,
+    Off,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum LogFormatFlag {
     Combined,
@@ -387,6 +397,10 @@ impl ServeFlags {
         }
         plan.workers = self.workers.or(plan.workers);
         plan.process_user = self.user.clone().or(plan.process_user);
+        if let Some(sandbox) = self.sandbox {
+            plan.sandbox.is_on = sandbox == SandboxFlag::On;
+        }
+        plan.files_read.extend(self.tls.acme.ca.clone());
         if let Some(address) = &self.admin {
             plan.admin.address = address.clone();
             plan.admin.asked_for = true;
@@ -411,6 +425,8 @@ impl ServeFlags {
     pub fn plan_here(&self) -> Result<Plan, ConfigError> {
         let mut plan = self.plan()?;
         own_files::keep_back(&mut plan, self.config.as_deref());
+        plan.sandbox.config.clone_from(&self.config);
+        plan.sandbox.ports_file.clone_from(&self.ports_file);
         Ok(plan)
     }
 }

@@ -231,6 +231,9 @@ pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
 /// The width of a lab's table where no terminal says its own.
 pub const LAB_TABLE_COLUMNS: usize = 140;
 
+/// Links on the way of one path, as many as the kernel follows.
+pub const PATH_LINKS_MAX: usize = 40;
+
 const _: () =
     assert!(PURGE_SAMPLES <= PURGE_SAMPLES_MAX && TAGS_LISTED <= TAGS_LISTED_MAX && REFRESH_RATE <= REFRESH_RATE_MAX);
 const _: () = assert!(MEMORY_BYTES_MIN <= MEMORY_BYTES_DEFAULT);

@@ -66,6 +66,7 @@ mod root_contents;
 mod routes_as_vcl;
 mod running;
 mod running_config;
+mod sandbox;
 mod say;
 mod serve;
 mod serving_place;

@@ -34,6 +34,8 @@ pub struct Plan {
     pub workers: Option<usize>,
     /// Whom root becomes.
     pub process_user: Option<UserWord>,
+    /// What the process gives up once it is bound.
+    pub sandbox: SandboxPlan,
     /// A crash may leave the memory on a disk, as the system's limits have it.
     pub core_dumps: bool,
     pub admin: AdminPlan,
@@ -71,6 +73,26 @@ pub struct Plan {
     pub shared: Option<TierSettings>,
     /// Files that were read with the config: certificates, keys.
     pub files_read: Vec<PathBuf>,
+}
+
+/// Whether larder fences itself in, and which files it keeps that the rest of the plan does not name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxPlan {
+    pub is_on: bool,
+    /// Files and folders that are read besides.
+    pub reads: Vec<PathBuf>,
+    /// Folders that are written in besides.
+    pub writes: Vec<PathBuf>,
+    /// The file that the plan is of, which every reload reads.
+    pub config: Option<PathBuf>,
+    /// Where the addresses are told, anew after every reload.
+    pub ports_file: Option<PathBuf>,
+}
+
+impl Default for SandboxPlan {
+    fn default() -> SandboxPlan {
+        SandboxPlan { is_on: true, reads: Vec::new(), writes: Vec::new(), config: None, ports_file: None }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +174,7 @@ impl Default for Plan {
             },
             workers: None,
             process_user: None,
+            sandbox: SandboxPlan::default(),
             core_dumps: false,
             admin: AdminPlan {
                 address: AdminAddress::At(ListenAddress::Tcp(ADMIN_DEFAULT.into())),

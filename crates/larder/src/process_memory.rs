@@ -2,7 +2,7 @@
 //! of `proxy`, which knows neither.
 
 use proxy::ProcessMemory;
-use tikv_jemalloc_ctl::{Access, AsName, arenas};
+use tikv_jemalloc_ctl::{Access, AsName, arenas, background_thread};
 
 /// Memory that was freed is kept for so long before the kernel gets it back, as jemalloc itself does it.
 const DIRTY_DECAY_MS: isize = 10_000;
@@ -28,6 +28,17 @@ impl ProcessMemory for Process {
             let _ = Access::<isize>::write(key, DIRTY_DECAY_MS);
         }
     }
+}
+
+/// Does something while the allocator has no threads of its own: they begin anew behind it, and get what the calling thread has by then.
+pub fn without_allocators_threads<T>(work: impl FnOnce() -> T) -> T {
+    // Under another allocator there are none.
+    let had_threads = background_thread::read().unwrap_or(false) && background_thread::write(false).is_ok();
+    let done = work();
+    if had_threads {
+        let _ = background_thread::write(true);
+    }
+    done
 }
 
 /// What the kernel says we occupy (proc(5), statm).

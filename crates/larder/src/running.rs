@@ -41,6 +41,7 @@ use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
 use crate::process_user;
 use crate::quantities::show_size;
+use crate::sandbox;
 use crate::say::say;
 use crate::shared_plan;
 use crate::tls_files::WatchedTls;
@@ -165,6 +166,8 @@ impl Running {
         let sockets = listeners.addresses().chain(admin_socket.iter().map(AdminSocket::address));
         become_user(&plan, sockets)?;
         core_dumps::allow(plan.core_dumps);
+        // Both hold for threads that are started from here on.
+        sandbox::enter(&plan);
         let log = match plan.log.is_some() || may_log_later {
             false => None,
             true => Some(start_log(plan.log.as_ref())?),
@@ -286,6 +289,7 @@ impl Running {
     /// be known of it.
     pub fn reload(&mut self, mut plan: Plan) -> Result<Vec<String>, String> {
         // What can fail comes before anything of the plan holds.
+        sandbox::refuse_outside(&plan)?;
         refuse_absent_roots(&plan)?;
         self.start_threads_of(&plan)?;
         let mut told: Vec<String> = fit_connections::fit(&mut plan, self.files_max).into_iter().collect();
@@ -315,6 +319,9 @@ impl Running {
         if plan.process_user != self.plan.process_user {
             told.push("[process] user changes with a restart; larder stays who it is".to_owned());
         }
+        if plan.sandbox != self.plan.sandbox {
+            told.push("[process] sandbox changes with a restart; larder stays as fenced in as it is".to_owned());
+        }
         let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_leases_from);
         if of_disks(&plan) != of_disks(&self.plan) {
             told.push("[[disk]] and [store] change with a restart; those of the start stay".to_owned());
@@ -339,6 +346,7 @@ impl Running {
         // What only a restart changes is what the next reload compares with.
         plan.workers = Some(self.plan.workers_count());
         plan.process_user.clone_from(&self.plan.process_user);
+        plan.sandbox.clone_from(&self.plan.sandbox);
         plan.admin.address = self.plan.admin.address.clone();
         plan.admin.history = self.plan.admin.history.clone();
         plan.disks.clone_from(&self.plan.disks);

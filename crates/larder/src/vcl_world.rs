@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use proxy::RecordSink;
 use vcl::{LogKind, Plain, VariableId, World};
 
 use crate::limits::VCL_READ_BYTES_MAX;
+use crate::sandbox::fence;
 use crate::say::say;
 
 const SERVICES_FILE: &str = "/etc/services";
@@ -72,7 +74,11 @@ impl World for Machine {
     }
 
     fn read_file(&self, path: &[u8]) -> Result<Vec<u8>, String> {
-        let file = std::fs::File::open(os_path(path)).map_err(|e| e.to_string())?;
+        let file = std::fs::File::open(os_path(path)).map_err(|error| {
+            let is_refused = error.kind() == std::io::ErrorKind::PermissionDenied;
+            let reason = fence::reason(Path::new(os_path(path))).filter(|_| is_refused);
+            reason.map_or_else(|| error.to_string(), |reason| format!("{error}: {reason}"))
+        })?;
         let mut bytes = Vec::new();
         file.take(VCL_READ_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
         if bytes.len() as u64 > VCL_READ_BYTES_MAX {
@@ -82,7 +88,7 @@ impl World for Machine {
     }
 
     fn file_exists(&self, path: &[u8]) -> bool {
-        std::path::Path::new(os_path(path)).exists()
+        Path::new(os_path(path)).exists()
     }
 
     fn environment(&self, name: &[u8]) -> Option<Vec<u8>> {

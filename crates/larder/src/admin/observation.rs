@@ -13,6 +13,7 @@ use crate::acme_board::AcmeStatus;
 use crate::addresses::show_listen;
 use crate::process_memory;
 use crate::reload_board::ReloadFigures;
+use crate::sandbox::{self, SandboxState};
 use crate::upgrade_board::ProcessFigures;
 
 /// The figures of one moment.
@@ -55,6 +56,8 @@ pub struct Observation {
     pub shared: Option<(TierFigures, Vec<TierServer>)>,
     /// As the kernel counts it for the process.
     pub resident_bytes: Option<u64>,
+    /// What the process gave up at its start.
+    pub sandbox: SandboxState,
     pub memory: MemoryStatus,
     pub coding: CodingStatus,
     /// Orders to purge: selector, what came of it, and how many.
@@ -146,6 +149,7 @@ impl Observation {
             fleet_lease_lapsed: proxy.has_fleet_lease_lapsed(),
             shared: proxy.shared_tier_status(),
             resident_bytes: process_memory::resident_bytes(),
+            sandbox: sandbox::state(),
             memory: proxy.memory_status(),
             coding: proxy.coding_status(),
             purge_orders: proxy.purge_orders_counts(),
@@ -330,6 +334,7 @@ pub mod tests {
                 vec![TierServer { name: "memcached://203.0.113.5:11211".to_owned(), trouble: None }],
             )),
             resident_bytes: Some(4096),
+            sandbox: SandboxState { files: Some(6), calls: true },
             memory: MemoryStatus { limit_bytes: 3 << 20, base_bytes: 2 << 20, occupied_bytes: 4 << 20, refuses: true },
             purge_orders: vec![("tags", "dropped", 3)],
             coding: CodingStatus {

@@ -8,7 +8,7 @@
 //! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
 //! directory, expires, renews, failures, last_failure); `coding` (threads; of the work that somebody waits for, `now`, and the other, `idle`: jobs,
 //! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `processes` (deaths, upgrades_refused); `reloads` (taken, failures, and the last one: at, outcome, changed and warnings or
-//! error); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
+//! error); `sandbox` (files, landlock: the version of its interface, system_calls); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
 
 use cache::DiskStats;
@@ -109,6 +109,8 @@ pub fn status(seen: &Observation) -> String {
     top.insert("reloads".to_owned(), reloads(&seen.reloads));
     let ProcessFigures { deaths, upgrades_refused } = seen.processes;
     top.insert("processes".to_owned(), json!({ "deaths": deaths, "upgrades_refused": upgrades_refused }));
+    let sandbox = json!({ "files": seen.sandbox.files.is_some(), "landlock": seen.sandbox.files, "system_calls": seen.sandbox.calls });
+    top.insert("sandbox".to_owned(), sandbox);
     format!("{}\n", Value::Object(top))
 }
 

@@ -19,6 +19,7 @@ pub const CHALLENGES: [(&str, ChallengeKind); 2] =
 pub const EVICTIONS: [(&str, EvictionChoice); 3] =
     [("s3-fifo", EvictionChoice::S3Fifo), ("sieve", EvictionChoice::Sieve), ("lru", EvictionChoice::Lru)];
 pub const LOG_FORMATS: [(&str, LogFormat); 2] = [("combined", LogFormat::Combined), ("json", LogFormat::Json)];
+pub const SANDBOX: [(&str, bool); 2] = [("on", true), ("off", false)];
 pub const LISTINGS: [(&str, Listing); 4] =
     [("off", Listing::Off), ("html", Listing::Html), ("json", Listing::Json), ("negotiated", Listing::Negotiated)];
 /// The codings by the words that HTTP has for them.

@@ -14,6 +14,7 @@ use crate::plan::{HistoryPlace, LogTarget, Plan};
 pub fn apply(plan: &mut Plan, folder: &Path) {
     let beside = |file: &mut PathBuf| *file = folder.join(&*file);
     plan.vcl_file.iter_mut().chain(&mut plan.vcl_path).for_each(beside);
+    plan.sandbox.reads.iter_mut().chain(&mut plan.sandbox.writes).for_each(beside);
     plan.disks.iter_mut().for_each(|disk| beside(&mut disk.path));
     plan.admin.token_file.iter_mut().for_each(beside);
     plan.fleet_secret_file.iter_mut().for_each(beside);
@@ -93,6 +94,9 @@ mod tests {
 
     /// Every path that a config may have, all of them relative.
     const RELATIVE: &str = r#"
+[process]
+sandbox_reads = ["more"]
+sandbox_writes = ["more/logs"]
 [[listen]]
 address = "unix:l.sock"
 [[listen]]
@@ -220,6 +224,8 @@ ca = "both.pem"
             admin,
             plan.admin.token_file.as_ref().expect("one"),
             plan.fleet_secret_file.as_ref().expect("one"),
+            &plan.sandbox.reads[0],
+            &plan.sandbox.writes[0],
         ];
         let names = [
             "l.sock",
@@ -245,6 +251,8 @@ ca = "both.pem"
             "a.sock",
             "token",
             "secret",
+            "more",
+            "more/logs",
         ];
         for (path, name) in found.into_iter().zip(names) {
             assert_eq!(*path, folder.join(name));

@@ -39,6 +39,8 @@ pub struct FrontListener {
 
 pub fn plan(line: &CommandLine, book: &ParameterBook) -> Result<FrontPlan, String> {
     let mut plan = Plan::default();
+    // Its jail is -j.
+    plan.sandbox.is_on = false;
     let mut notes = Vec::new();
     take_parameters(line, book, &mut plan, &mut notes)?;
     plan.settings.as_varnishd = true;

@@ -10,6 +10,8 @@ const VERSION: LabelDefinition = LabelDefinition { name: "version", says: "the v
 const OUTCOME: LabelDefinition =
     LabelDefinition { name: "outcome", says: "taken: it holds; refused: the old one stays", bound: "2" };
 
+const PART: LabelDefinition = LabelDefinition { name: "part", says: "files, system_calls", bound: "2" };
+
 pub const ROWS: &[MetricDefinition] = &[
     gauge("larder_build_info", Unit::Count, "The version that runs, always 1", |_, to| {
         to.of(&[env!("CARGO_PKG_VERSION")], 1);
@@ -39,6 +41,16 @@ pub const ROWS: &[MetricDefinition] = &[
             to.one(seen.processes.upgrades_refused);
         },
     ),
+    gauge(
+        "larder_sandbox",
+        Unit::Count,
+        "Whether the process is fenced in: files by landlock, system calls by seccomp, 0 or 1",
+        |seen, to| {
+            to.of(&["files"], u8::from(seen.sandbox.files.is_some()));
+            to.of(&["system_calls"], u8::from(seen.sandbox.calls));
+        },
+    )
+    .by(&[&PART]),
     counter("larder_reloads_total", Unit::Count, "Reloads of the configuration, by what came of them", |seen, to| {
         to.of(&["taken"], seen.reloads.taken);
         to.of(&["refused"], seen.reloads.refused);

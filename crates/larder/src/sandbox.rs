@@ -1,0 +1,140 @@
+//! What a larder that serves gives up once its addresses are bound: all files that its plan does not need (landlock), all system calls that
+//! serving does not (seccomp), and for good. Whoever got hold of the process has what is left, and no more.
+//!
+//! It is done once, by the only thread that there is: both hold for the calling thread and those that it starts. What the kernel lacks is
+//! said, and larder serves without.
+
+mod call_filters;
+mod call_table;
+#[cfg(test)]
+mod escape_tests;
+pub mod fence;
+mod file_needs;
+mod file_rules;
+#[cfg(test)]
+mod filter_tests;
+mod link_walk;
+mod system_files;
+
+use std::sync::OnceLock;
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use self::fence::Place;
+use self::file_needs::FileNeed;
+use self::file_rules::FileRule;
+use crate::plan::Plan;
+use crate::process_memory;
+use crate::process_user;
+use crate::say::say;
+
+/// What holds of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SandboxState {
+    /// The version of landlock's interface by which files are fenced in.
+    pub files: Option<u8>,
+    /// System calls are those of the table.
+    pub calls: bool,
+}
+
+static STATE: OnceLock<SandboxState> = OnceLock::new();
+
+/// What holds; nothing where no sandbox was entered.
+pub fn state() -> SandboxState {
+    STATE.get().copied().unwrap_or_default()
+}
+
+/// Places of /proc: an open descriptor keeps the kernel from making them anew under another number, which no rule would know.
+static KEPT_OPEN: OnceLock<Vec<PathFd>> = OnceLock::new();
+
+/// Gives up all that this plan does not need. It is the calling thread's business, and of no use once there are others.
+pub fn enter(plan: &Plan) {
+    if plan.sandbox.is_on {
+        process_memory::without_allocators_threads(|| enter_with(&file_needs::of(plan)));
+    }
+}
+
+fn enter_with(needs: &[FileNeed]) {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads > 1 {
+        say!("warning: {} threads began before the sandbox, and are not in it ([process] sandbox)", threads - 1);
+    }
+    let file_rules::FileRules { rules, told } = file_rules::of(needs, process_user::is_root());
+    told.iter().for_each(|told| say!("warning: [process] sandbox: {told}"));
+    let files = match fence_in(&rules) {
+        Ok(version) => {
+            fence::close(rules.iter().filter_map(|rule| Place::at(&rule.path, rule.reach)).collect());
+            Some(version)
+        }
+        Err(why) => {
+            say!("{why}: files are not fenced in ([process] sandbox)");
+            None
+        }
+    };
+    let calls = match filter_calls() {
+        Ok(()) => true,
+        Err(why) => {
+            say!("{why}: system calls are not filtered ([process] sandbox)");
+            false
+        }
+    };
+    // Only the first sandbox of a process is told of.
+    let _ = STATE.set(SandboxState { files, calls });
+}
+
+const NO_LANDLOCK: &str = "the kernel has no landlock, or none for larder";
+
+/// Files. The version of the interface, or what this kernel lacks.
+fn fence_in(rules: &[FileRule]) -> Result<u8, String> {
+    const KNOWN: ABI = ABI::V6;
+    let failed = |what: &str, error: &dyn std::fmt::Display| format!("landlock cannot be used ({what}: {error})");
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let ruleset = ruleset.handle_access(AccessFs::from_all(KNOWN)).map_err(|error| failed("rights", &error))?;
+    let ruleset = ruleset.scope(Scope::Signal).map_err(|error| failed("signals", &error))?;
+    let mut created = ruleset.create().map_err(|error| failed("rules", &error))?;
+    let mut kept_open = Vec::new();
+    for rule in rules {
+        let Ok(place) = PathFd::new(&rule.path) else { continue }; // it is gone since
+        // A place that no rule may have, such as a pipe's, is not fenced in either.
+        if let Err(error) = (&mut created).add_rule(PathBeneath::new(&place, rule.rights)) {
+            say!("warning: [process] sandbox: {} stays closed: {error}", rule.path.display());
+        }
+        if rule.path.starts_with("/proc") {
+            kept_open.push(place);
+        }
+    }
+    let done = created.restrict_self().map_err(|error| failed("restricting", &error))?;
+    // Only the first sandbox of a process needs them.
+    let _ = KEPT_OPEN.set(kept_open);
+    match (done.ruleset, done.landlock) {
+        (RulesetStatus::NotEnforced, _) => Err(NO_LANDLOCK.to_owned()),
+        (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi as u8),
+        _ => Err(NO_LANDLOCK.to_owned()),
+    }
+}
+
+/// System calls. The error says what this kernel lacks.
+fn filter_calls() -> Result<(), String> {
+    let filters = call_filters::filters(std::process::id())?;
+    filters.iter().try_for_each(|filter| {
+        seccompiler::apply_filter(filter)
+            .map_err(|error| format!("the kernel takes no filter of system calls ({error})"))
+    })
+}
+
+/// Refuses a plan that a reload would take over and that needs files outside of the fence. The sentence names them.
+pub fn refuse_outside(plan: &Plan) -> Result<(), String> {
+    let resolver = FileNeed {
+        path: "/etc/resolv.conf".into(),
+        usage: file_needs::FileUse::ReadAgain,
+        setting: "it is put anew since, and larder runs as root",
+    };
+    let needs = file_needs::that_reloads_change(plan).into_iter().chain(resolver.path.exists().then_some(resolver));
+    let outside: Vec<FileNeed> = needs.filter(|need| fence::is_outside(&need.path, need.usage.reach())).collect();
+    let Some(first) = outside.first() else { return Ok(()) };
+    let named: Vec<String> = outside.iter().map(|need| format!("{} ({})", need.path.display(), need.setting)).collect();
+    Err(format!("{}: {}", named.join(", "), fence::sentence(first.usage.reach())))
+}
