@@ -77,6 +77,8 @@ pub use definition::{KeyDefinition, SectionDefinition};
 pub use flag_words::FlagWords;
 pub use keys::SECTIONS;
 pub use nearest::nearest;
+#[cfg(test)]
+pub use paths_beside::tests as every_path;
 pub use reference_page::{kind as shown_kind, text as reference};
 pub use route_fields::{SENT_BY_US, may_be_set_in_answers, may_be_set_in_requests, says_client_address};
 pub use route_match::shown as shown_route;

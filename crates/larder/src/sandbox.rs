@@ -16,6 +16,7 @@ mod filter_tests;
 mod link_walk;
 mod system_files;
 
+use std::os::unix::fs::FileTypeExt;
 use std::sync::OnceLock;
 
 use landlock::{
@@ -98,8 +99,12 @@ fn fence_in(rules: &[FileRule]) -> Result<u8, String> {
     let mut kept_open = Vec::new();
     for rule in rules {
         let Ok(place) = PathFd::new(&rule.path) else { continue }; // it is gone since
-        // A place that no rule may have, such as a pipe's, is not fenced in either.
-        if let Err(error) = (&mut created).add_rule(PathBeneath::new(&place, rule.rights)) {
+        let added = (&mut created).add_rule(PathBeneath::new(&place, rule.rights)).map(drop);
+        // A pipe without a name has no rule, and needs none.
+        let is_pipe = || std::fs::metadata(&rule.path).is_ok_and(|found| found.file_type().is_fifo());
+        if let Err(error) = added
+            && !is_pipe()
+        {
             say!("warning: [process] sandbox: {} stays closed: {error}", rule.path.display());
         }
         if rule.path.starts_with("/proc") {

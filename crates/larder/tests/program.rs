@@ -82,6 +82,10 @@ mod fake_memcached;
 mod faults_behind_tls;
 #[path = "program/faulty_origin.rs"]
 mod faulty_origin;
+#[path = "program/fenced_in.rs"]
+mod fenced_in;
+#[path = "program/fenced_larder.rs"]
+mod fenced_larder;
 #[path = "program/fleet_nodes.rs"]
 mod fleet_nodes;
 #[path = "program/fleet_of_three.rs"]
@@ -212,6 +216,8 @@ mod recipes;
 mod recording_origin;
 #[path = "program/refreshed_by_order.rs"]
 mod refreshed_by_order;
+#[path = "program/refused_calls.rs"]
+mod refused_calls;
 #[path = "program/reloaded_by_order.rs"]
 mod reloaded_by_order;
 #[path = "program/request_trailers.rs"]

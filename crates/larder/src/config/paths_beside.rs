@@ -84,7 +84,7 @@ fn sockets(plan: &mut Plan, folder: &Path) {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use proxy::settings::RouteTarget;
 
     use super::super::definition::{PATH, ValueKind};
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     /// Every path that a config may have, all of them relative.
-    const RELATIVE: &str = r#"
+    pub const RELATIVE: &str = r#"
 [process]
 sandbox_reads = ["more"]
 sandbox_writes = ["more/logs"]
@@ -167,7 +167,7 @@ url = "rediss://192.0.2.9"
 ca = "both.pem"
 "#;
 
-    fn loaded(folder: &Path) -> Plan {
+    pub fn loaded(folder: &Path) -> Plan {
         let made = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).expect("a certificate");
         let files = [
             ("both.pem", format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem())),

@@ -39,8 +39,8 @@ calls! {
     ];
     /// Files that are written: logs, disks, the history, certificates that are ordered.
     WRITING: [
-        SYS_write SYS_pwrite64 SYS_writev SYS_pwritev SYS_pwritev2 SYS_ftruncate SYS_fallocate SYS_fsync SYS_fdatasync SYS_sync_file_range
-        SYS_copy_file_range SYS_flock SYS_mkdirat SYS_unlinkat SYS_renameat SYS_renameat2 SYS_fchmod SYS_umask
+        SYS_write SYS_pwrite64 SYS_writev SYS_pwritev SYS_pwritev2 SYS_ftruncate SYS_fallocate SYS_fsync SYS_fdatasync
+        SYS_copy_file_range SYS_flock SYS_mkdirat SYS_unlinkat SYS_renameat2 SYS_fchmod SYS_umask
     ];
     /// Bytes from files and pipes into sockets.
     PASSING: [SYS_sendfile SYS_splice SYS_tee SYS_pipe2];
@@ -82,19 +82,31 @@ calls! {
     /// Older names of the same, which the C library still uses here.
     OLDER: [
         SYS_open SYS_stat SYS_lstat SYS_access SYS_readlink SYS_mkdir SYS_rmdir SYS_unlink SYS_rename SYS_dup2 SYS_pipe SYS_poll SYS_select
-        SYS_epoll_create SYS_epoll_wait SYS_eventfd SYS_getrlimit SYS_setrlimit SYS_time SYS_arch_prctl
+        SYS_epoll_create SYS_epoll_wait SYS_eventfd SYS_getrlimit SYS_setrlimit SYS_time SYS_arch_prctl SYS_renameat SYS_sync_file_range
     ];
     /// And of what is refused.
     OLDER_FORBIDDEN: [SYS_fork SYS_vfork SYS_kexec_file_load SYS_iopl SYS_ioperm SYS_modify_ldt SYS_mknod SYS_link SYS_symlink SYS_chown SYS_lchown];
 }
 
+/// Numbers that the crate `libc` does not have (asm-generic/unistd.h). No other of the older names are here.
+#[cfg(target_arch = "aarch64")]
+pub const OLDER: &[SystemCall] =
+    &[SystemCall { name: "SYS_renameat", number: 38 }, SystemCall { name: "SYS_sync_file_range", number: 84 }];
+
 #[cfg(target_arch = "aarch64")]
 calls! {
-    /// None of the older names are here.
-    OLDER: [];
     /// And of what is refused.
     OLDER_FORBIDDEN: [SYS_kexec_file_load];
 }
+
+/// Of other processors nobody has looked which there are: no filter is made.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+calls! {
+    OLDER: [];
+    OLDER_FORBIDDEN: [];
+}
+
+pub const IS_COMPLETE: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// Everything that serving needs.
 pub fn needed() -> impl Iterator<Item = &'static SystemCall> {

@@ -121,3 +121,68 @@ fn core_folder() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     here.join(pattern).parent().map(Path::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::every_path;
+
+    /// What stands between quotes there and is no file of larder's: names, addresses, and sockets of others, which need no rule.
+    const NO_FILES: [&str; 18] = [
+        "127.0.0.1:8443",
+        "127.0.0.1:8444",
+        "a.test",
+        "https://far.test",
+        "near.sock",
+        "php.sock",
+        "/srv",
+        "near",
+        "far",
+        "/table",
+        "/files",
+        "/items",
+        "m.sock",
+        "/sealed",
+        "m.test",
+        "1GiB",
+        "parent.sock",
+        "http://192.0.2.9",
+    ];
+
+    #[test]
+    fn every_path_that_a_config_may_have_is_needed_for_something() {
+        let folder = std::env::temp_dir().join(format!("larder-needs-{}", std::process::id()));
+        let mut plan = every_path::loaded(&folder);
+        std::fs::remove_dir_all(&folder).expect("the folder");
+        plan.sandbox.config = Some(folder.join("larder.toml"));
+        let needs = of(&plan);
+        let quoted = every_path::RELATIVE.split('"').skip(1).step_by(2).map(|text| text.trim_start_matches("unix:"));
+        for name in quoted.filter(|text| !NO_FILES.contains(text)).chain(["larder.toml"]) {
+            assert!(needs.iter().any(|need| need.path == folder.join(name)), "{name}: say in this file what it is for");
+        }
+        let usage = |name: &str| {
+            let mut found: Vec<FileUse> =
+                needs.iter().filter(|need| need.path == folder.join(name)).map(|need| need.usage).collect();
+            found.sort_unstable();
+            found.dedup();
+            found
+        };
+        for (name, expect) in [
+            ("larder.toml", FileUse::ReadAgain),
+            ("both.ocsp", FileUse::ReadAgain),
+            ("www", FileUse::ReadBeneath),
+            ("vcls", FileUse::ReadBeneath),
+            ("access.log", FileUse::Append),
+            ("disk", FileUse::Keep),
+            ("disk.history", FileUse::Keep),
+            ("acme", FileUse::KeepBeneath),
+            ("l.sock", FileUse::Listen),
+            ("a.sock", FileUse::Listen),
+            ("more/logs", FileUse::KeepBeneath),
+        ] {
+            assert_eq!(usage(name), [expect], "{name}");
+        }
+        let of_reload = that_reloads_change(&plan);
+        assert!(!of_reload.iter().any(|need| need.path == folder.join("disk")), "it changes with a restart");
+    }
+}

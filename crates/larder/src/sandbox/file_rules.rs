@@ -69,7 +69,7 @@ impl FileRules {
                 let own: Vec<PathBuf> =
                     folders.into_iter().filter(|folder| !system_files::is_of_system(folder)).collect();
                 if own.is_empty() && usage != FileUse::Listen {
-                    make_file(path);
+                    make_file(path, usage);
                 }
                 self.open(path.clone(), usage);
                 own.into_iter().for_each(|folder| self.open(folder, usage));
@@ -114,9 +114,10 @@ impl FileRules {
 }
 
 /// An empty file where there is none, in a folder that nothing can be made in later. What cannot be made is said by whoever opens it.
-fn make_file(path: &Path) {
+fn make_file(path: &Path, usage: FileUse) {
     use std::os::unix::fs::OpenOptionsExt;
-    let _ = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let mode = if usage == FileUse::Append { 0o640 } else { 0o600 };
+    let _ = std::fs::OpenOptions::new().append(true).create(true).mode(mode).open(path);
 }
 
 /// The folder that a file is in as it is written, and the one that it lies in.
