@@ -88,6 +88,8 @@ pub const TICKET_SECRET_BYTES_MAX: u64 = 4 << 10;
 pub const OCSP_BYTES_MAX: u64 = 64 << 10;
 /// How often the files of certificates are looked at.
 pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How often larder looks whether others have put a file anew where its sandbox leaves none open.
+pub const FENCE_LOOK_EVERY: Duration = Duration::from_secs(10);
 /// What goes on for days, such as an authority that fails, is said again after so long.
 pub const SAID_AGAIN_S: u64 = 86_400;
 /// So long before its end, at most, a certificate is spoken of.

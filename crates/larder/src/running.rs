@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use cache::{Beneath, Disk, Successor};
 use fleet::{Fleet, FleetSettings};
@@ -62,6 +63,7 @@ pub struct Running {
     files_max: Option<u64>,
     watched_tls: Vec<(ListenAddress, WatchedTls)>,
     expiry: ExpiryWatch,
+    outside: sandbox::OutsideWatch,
     /// Who orders certificates, once there were any to order.
     acme: Option<AcmeService>,
     /// Who sends spans to a collector, once there was one to send them to.
@@ -237,6 +239,7 @@ impl Running {
             files_max,
             watched_tls,
             expiry: ExpiryWatch::default(),
+            outside: sandbox::OutsideWatch::default(),
             acme: None,
             traces: None,
             history,
@@ -322,6 +325,7 @@ impl Running {
         if plan.sandbox != self.plan.sandbox {
             told.push("[process] sandbox changes with a restart; larder stays as fenced in as it is".to_owned());
         }
+        told.extend(sandbox::core_outside(&plan));
         let of_disks = |plan: &Plan| (plan.disks.clone(), plan.disk_admission, plan.disk_leases_from);
         if of_disks(&plan) != of_disks(&self.plan) {
             told.push("[[disk]] and [store] change with a restart; those of the start stay".to_owned());
@@ -393,6 +397,12 @@ impl Running {
         !self.watched_tls.is_empty()
     }
 
+    /// How often there is something to look at.
+    pub fn looks_every(&self) -> Option<Duration> {
+        let of_fence = || sandbox::state().files.map(|_| limits::FENCE_LOOK_EVERY);
+        self.watches_certificates().then_some(limits::CERTIFICATE_LOOK_EVERY).or_else(of_fence)
+    }
+
     /// Takes certificates over that have changed on disk. What is broken is said once, and the old ones stay.
     pub fn look_at_certificates(&mut self) {
         let now_s = wall_now_ms() / 1_000;
@@ -414,6 +424,7 @@ impl Running {
         let shown: Vec<Certificate> = shown.collect();
         let sentences = self.expiry.look(shown.iter(), now_s);
         sentences.iter().for_each(|sentence| say!("warning: {sentence}"));
+        self.outside.look(&self.plan);
     }
 
     /// For the next program of the file: operators may have taken any name.

@@ -17,6 +17,7 @@ mod link_walk;
 mod system_files;
 
 use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use landlock::{
@@ -62,6 +63,10 @@ fn enter_with(needs: &[FileNeed]) {
     let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     if threads > 1 {
         say!("warning: {} threads began before the sandbox, and are not in it ([process] sandbox)", threads - 1);
+    }
+    // The kernel wants it of who has no rights of root's, and it holds where the kernel has nothing else.
+    if let Err(error) = rustix::thread::set_no_new_privs(true) {
+        say!("warning: larder cannot give up new rights: {error} ([process] sandbox)");
     }
     let file_rules::FileRules { rules, told } = file_rules::of(needs, process_user::is_root());
     told.iter().for_each(|told| say!("warning: [process] sandbox: {told}"));
@@ -128,6 +133,38 @@ fn filter_calls() -> Result<(), String> {
         seccompiler::apply_filter(filter)
             .map_err(|error| format!("the kernel takes no filter of system calls ({error})"))
     })
+}
+
+/// Looks whether others have put a file or folder anew where the fence leaves none open, and says so once of each. Nobody would notice
+/// otherwise but by what fails.
+#[derive(Debug, Default)]
+pub struct OutsideWatch {
+    said: Vec<PathBuf>,
+}
+
+impl OutsideWatch {
+    pub fn look(&mut self, plan: &Plan) {
+        if state().files.is_none() {
+            return;
+        }
+        let needs = file_needs::that_reloads_change(plan);
+        let outside = |need: &&FileNeed| need.path.exists() && fence::is_outside(&need.path, need.usage.reach());
+        let outside: Vec<&FileNeed> = needs.iter().filter(outside).collect();
+        for need in outside.iter().filter(|need| !self.said.contains(&need.path)) {
+            let reason = fence::sentence(need.usage.reach());
+            say!("warning: {} was put anew since the start ({}): {reason}", need.path.display(), need.setting);
+        }
+        self.said = outside.iter().map(|need| need.path.clone()).collect();
+    }
+}
+
+/// What is to be known of a plan that wants cores, and that a reload takes over nevertheless.
+pub fn core_outside(plan: &Plan) -> Option<String> {
+    let folder = file_needs::core_folder(plan).filter(|folder| fence::is_outside(folder, fence::Reach::Write))?;
+    Some(format!(
+        "a crash leaves no core before a restart: {} lies outside of what larder may write since its start (core_dumps, [process] sandbox)",
+        folder.display()
+    ))
 }
 
 /// Refuses a plan that a reload would take over and that needs files outside of the fence. The sentence names them.

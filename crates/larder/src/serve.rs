@@ -13,7 +13,7 @@ use crate::flags::ServeFlags;
 use crate::handing_over::{self, Heir};
 use crate::held_config::ReadConfig;
 use crate::limits::{
-    CERTIFICATE_LOOK_EVERY, ENDING_MARGIN, FORMER_LOOK_EVERY, RELOAD_SILENCE_MAX, SAME_ORDER, SUCCESSOR_GOOD_BYE,
+    ENDING_MARGIN, FORMER_LOOK_EVERY, RELOAD_SILENCE_MAX, SAME_ORDER, SUCCESSOR_GOOD_BYE,
     UPGRADE_ANSWER_TIME, UPGRADE_PATIENCE,
 };
 use crate::notify_socket::{NotifySocket, ServiceNotice};
@@ -126,8 +126,7 @@ impl Obedience {
             if !self.is_ending() {
                 self.notify.beat(Moment::now(), || self.running.proxy.take_pulse());
             }
-            let looks = self.running.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
-            let patience = looks.into_iter().chain(self.notify.patience()).min();
+            let patience = self.running.looks_every().into_iter().chain(self.notify.patience()).min();
             let wanted = async {
                 tokio::select! {
                     order = reloads.recv() => MainOrder::Reload(order),

@@ -20,6 +20,8 @@ pub enum FileUse {
     ReadAgain,
     /// A folder, and all beneath it.
     ReadBeneath,
+    /// The same of one that a deploy may remove and make anew.
+    ReadRoot,
     /// Written at its end, and made where there is none.
     Append,
     /// Read and written, made, put in the place of another.
@@ -33,7 +35,7 @@ pub enum FileUse {
 impl FileUse {
     pub fn reach(self) -> Reach {
         match self {
-            FileUse::ReadAgain | FileUse::ReadBeneath => Reach::Read,
+            FileUse::ReadAgain | FileUse::ReadBeneath | FileUse::ReadRoot => Reach::Read,
             FileUse::Append | FileUse::Keep | FileUse::KeepBeneath | FileUse::Listen => Reach::Write,
         }
     }
@@ -63,6 +65,7 @@ pub fn of(plan: &Plan) -> Vec<FileNeed> {
         plan.fleet_position_file().into_iter().for_each(|path| need(path, FileUse::Keep, "[[disk]] path"));
     }
     edge_report::folder().into_iter().for_each(|path| need(path, FileUse::KeepBeneath, "the project's own tests"));
+    core_folder(plan).into_iter().for_each(|folder| need(folder, FileUse::KeepBeneath, "core_dumps"));
     let sandbox = &plan.sandbox;
     sandbox.reads.iter().for_each(|path| need(path.clone(), FileUse::ReadBeneath, "[process] sandbox_reads"));
     sandbox.writes.iter().for_each(|path| need(path.clone(), FileUse::KeepBeneath, "[process] sandbox_writes"));
@@ -74,7 +77,7 @@ pub fn that_reloads_change(plan: &Plan) -> Vec<FileNeed> {
     let mut all = read_again(plan);
     let mut need = |path: &Path, usage, setting| all.push(FileNeed { path: path.to_owned(), usage, setting });
     for root in &plan.settings.roots {
-        need(&root.directory, FileUse::ReadBeneath, "[[route]] root");
+        need(&root.directory, FileUse::ReadRoot, "[[route]] root");
     }
     plan.vcl_path.iter().for_each(|folder| need(folder, FileUse::ReadBeneath, "[policy] vcl_path"));
     if let Some(LogTarget::File(path)) = &plan.log {
@@ -89,9 +92,6 @@ pub fn that_reloads_change(plan: &Plan) -> Vec<FileNeed> {
         need(&acme.settings.folder, FileUse::KeepBeneath, "[acme] folder");
     }
     plan.sandbox.ports_file.iter().for_each(|path| need(path, FileUse::Keep, "--ports-file"));
-    if plan.core_dumps {
-        core_folder().iter().for_each(|folder| need(folder, FileUse::KeepBeneath, "core_dumps"));
-    }
     all
 }
 
@@ -111,8 +111,11 @@ fn read_again(plan: &Plan) -> Vec<FileNeed> {
     all.map(|path| FileNeed { path, usage: FileUse::ReadAgain, setting: "a file of the config" }).collect()
 }
 
-/// Where the kernel leaves a core of this process, unless it gives it to a program.
-fn core_folder() -> Option<PathBuf> {
+/// Where the kernel leaves a core of this process, if one is wanted and no program gets it.
+pub fn core_folder(plan: &Plan) -> Option<PathBuf> {
+    if !plan.core_dumps {
+        return None;
+    }
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
     let pattern = pattern.trim_end();
     if pattern.starts_with('|') {
@@ -170,7 +173,7 @@ mod tests {
         for (name, expect) in [
             ("larder.toml", FileUse::ReadAgain),
             ("both.ocsp", FileUse::ReadAgain),
-            ("www", FileUse::ReadBeneath),
+            ("www", FileUse::ReadRoot),
             ("vcls", FileUse::ReadBeneath),
             ("access.log", FileUse::Append),
             ("disk", FileUse::Keep),

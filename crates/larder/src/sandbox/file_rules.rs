@@ -27,7 +27,7 @@ fn of_files() -> BitFlags<AccessFs> {
 fn rights(usage: FileUse) -> BitFlags<AccessFs> {
     let kept = of_files() | AccessFs::MakeReg | AccessFs::RemoveFile;
     match usage {
-        FileUse::ReadAgain | FileUse::ReadBeneath => AccessFs::ReadFile | AccessFs::ReadDir,
+        FileUse::ReadAgain | FileUse::ReadBeneath | FileUse::ReadRoot => AccessFs::ReadFile | AccessFs::ReadDir,
         FileUse::Append => AccessFs::WriteFile | AccessFs::MakeReg,
         FileUse::Keep => kept,
         FileUse::KeepBeneath => kept | AccessFs::ReadDir | AccessFs::MakeDir | AccessFs::RemoveDir | AccessFs::MakeSock,
@@ -61,7 +61,7 @@ impl FileRules {
                 let own = folders.filter(|folder| !system_files::is_shared_by_all(folder));
                 own.for_each(|folder| self.open(folder, usage));
             }
-            FileUse::ReadBeneath => self.open_folder(need),
+            FileUse::ReadBeneath | FileUse::ReadRoot => self.open_folder(need),
             FileUse::Append | FileUse::Keep | FileUse::Listen => {
                 // A device or a pipe is put nowhere anew.
                 let is_made_anew = path.metadata().map_or(true, |found| found.is_file() || usage == FileUse::Listen);
@@ -82,13 +82,16 @@ impl FileRules {
         }
     }
 
-    /// A folder, and where its next one will lie if it is a link.
+    /// A folder, and where the next one will lie: beside it, if it is made anew, or where the next target of a link is.
     fn open_folder(&mut self, need: &FileNeed) {
         let (path, setting) = (need.path.display(), need.setting);
         if !need.path.exists() {
             self.told.push(format!("{path} is not there, and stays closed ({setting})"));
         }
         self.open(need.path.clone(), need.usage);
+        let above = need.path.canonicalize().ok().and_then(|real| real.parent().map(Path::to_owned));
+        let above = above.filter(|above| need.usage == FileUse::ReadRoot && !system_files::is_shared_by_all(above));
+        above.into_iter().for_each(|above| self.open(above, need.usage));
         for folder in link_walk::folders_of_targets(&need.path) {
             if system_files::is_shared_by_all(&folder) {
                 self.told.push(format!(

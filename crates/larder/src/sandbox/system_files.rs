@@ -98,9 +98,8 @@ const OF_SYSTEM: &[&str] = &[
     "/usr/share",
 ];
 
-/// Folders in which everybody has something.
-const OF_ALL: &[&str] =
-    &["/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/var", "/var/lib", "/var/tmp"];
+/// Folders in which everybody has something, or one's own that is nobody else's business.
+const OF_ALL: &[&str] = &["/home", "/opt", "/root", "/run", "/tmp", "/var", "/var/lib", "/var/tmp"];
 
 pub fn is_of_system(folder: &Path) -> bool {
     OF_SYSTEM.iter().any(|own| folder == Path::new(own))
@@ -131,7 +130,7 @@ mod tests {
         for shared in [Path::new("/"), Path::new("/etc"), Path::new("/tmp"), home, &home.join("ann")] {
             assert!(is_shared_by_all(shared), "{}", shared.display());
         }
-        for own in ["/etc/larder", "/tmp/larder.1", "/config", "/var/log", "/var/log/larder"] {
+        for own in ["/srv", "/etc/larder", "/tmp/larder.1", "/config", "/var/log", "/var/log/larder"] {
             assert!(!is_shared_by_all(Path::new(own)), "{own}");
         }
         assert!(!is_shared_by_all(&home.join("ann/site")));

@@ -24,8 +24,9 @@ fn every_thread_is_within_and_the_status_says_so() {
         assert!(status.contains("NoNewPrivs:\t1") && status.contains("Seccomp:\t2"), "{status}");
     }
     let told = larder.status()["sandbox"].clone();
-    assert_eq!((told["files"].as_bool(), told["system_calls"].as_bool()), (Some(true), Some(true)), "{told}");
-    assert!(!larder.said().contains("[process] sandbox"), "{}", larder.said());
+    let has_fence = larder.has_fence();
+    assert_eq!((told["files"].as_bool(), told["system_calls"].as_bool()), (Some(has_fence), Some(true)), "{told}");
+    assert_eq!(!larder.said().contains("[process] sandbox"), has_fence, "{}", larder.said());
     drop(larder);
     let open = FencedLarder::start("off", &format!("[process]\nsandbox = \"off\"\n{FILES}"));
     let status = std::fs::read_to_string(format!("/proc/{}/status", open.child.0.id())).expect("it runs");
@@ -41,6 +42,17 @@ fn a_deploy_that_sets_the_link_of_a_root_anew_is_served() {
     std::fs::write(larder.path("site/2/page.txt"), "the second release\n").expect("it is ours");
     symlink("2", larder.path("site/next")).expect("it is ours");
     std::fs::rename(larder.path("site/next"), larder.path("site/current")).expect("it is ours");
+    // Open files are looked at again once a second.
+    wait_for("the second release is served", || larder.get("/page.txt").ends_with("the second release\n"));
+}
+
+#[test]
+fn a_root_that_is_removed_and_made_anew_is_served() {
+    let larder = FencedLarder::start("anew", "[[route]]\nroot = \"PLACE/site/1\"\n");
+    assert!(larder.get("/page.txt").ends_with("the first release\n"));
+    std::fs::rename(larder.path("site/1"), larder.path("site/former")).expect("it is ours");
+    std::fs::create_dir(larder.path("site/1")).expect("it is ours");
+    std::fs::write(larder.path("site/1/page.txt"), "the second release\n").expect("it is ours");
     // Open files are looked at again once a second.
     wait_for("the second release is served", || larder.get("/page.txt").ends_with("the second release\n"));
 }
@@ -64,6 +76,9 @@ fn a_log_that_was_moved_away_is_made_anew() {
 #[test]
 fn a_reload_that_needs_files_outside_is_refused_whole_and_says_which() {
     let larder = FencedLarder::start("outside", FILES);
+    if !larder.has_fence() {
+        return;
+    }
     let refused = "the new config is refused, the old one stays: ";
     for (config, named) in [
         ("[[route]]\nroot = \"PLACE/else/2\"\n", "else/2 ([[route]] root)"),
@@ -127,6 +142,9 @@ fn a_program_reads_files_beside_itself_and_is_told_why_no_others() {
     let child = spawn(&folder, command.arg("serve"));
     let larder = FencedLarder::running(folder, child);
     assert!(larder.get("/").ends_with("the body\n"), "{}", larder.said());
+    if !larder.has_fence() {
+        return;
+    }
     let outside = larder.path("else/2/page.txt").display().to_string();
     std::fs::write(larder.path("etc/site.vcl"), program(&outside)).expect("it is ours");
     larder.reload(config, "reloaded: ");

@@ -60,6 +60,15 @@ impl FencedLarder {
         wait_for(&format!("larder says {word:?}, not\n{}", self.said()), || self.said().contains(word));
     }
 
+    /// Whether the kernel fences files in; where it does not, that is said.
+    pub fn has_fence(&self) -> bool {
+        let has_none = self.said().contains("files are not fenced in");
+        if has_none {
+            println!("not run: this kernel has no landlock");
+        }
+        !has_none
+    }
+
     /// Has it read its config again, and waits for a word that it had not said before.
     #[track_caller]
     pub fn reload(&self, config: &str, word: &str) {
