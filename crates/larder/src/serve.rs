@@ -13,8 +13,8 @@ use crate::flags::ServeFlags;
 use crate::handing_over::{self, Heir};
 use crate::held_config::ReadConfig;
 use crate::limits::{
-    ENDING_MARGIN, FORMER_LOOK_EVERY, RELOAD_SILENCE_MAX, SAME_ORDER, SUCCESSOR_GOOD_BYE,
-    UPGRADE_ANSWER_TIME, UPGRADE_PATIENCE,
+    ENDING_MARGIN, FORMER_LOOK_EVERY, RELOAD_SILENCE_MAX, SAME_ORDER, SUCCESSOR_GOOD_BYE, UPGRADE_ANSWER_TIME,
+    UPGRADE_PATIENCE,
 };
 use crate::notify_socket::{NotifySocket, ServiceNotice};
 use crate::plan::Plan;

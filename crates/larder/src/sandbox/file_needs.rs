@@ -131,7 +131,7 @@ mod tests {
     use crate::config::every_path;
 
     /// What stands between quotes there and is no file of larder's: names, addresses, and sockets of others, which need no rule.
-    const NO_FILES: [&str; 18] = [
+    const NO_FILES: [&str; 19] = [
         "127.0.0.1:8443",
         "127.0.0.1:8444",
         "a.test",
@@ -150,6 +150,7 @@ mod tests {
         "1GiB",
         "parent.sock",
         "http://192.0.2.9",
+        "rediss://192.0.2.9",
     ];
 
     #[test]

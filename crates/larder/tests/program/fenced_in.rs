@@ -139,7 +139,7 @@ fn a_program_reads_files_beside_itself_and_is_told_why_no_others() {
     std::fs::write(folder.join("etc/site.vcl"), program(&beside.display().to_string())).expect("it is ours");
     write_config(&folder, config);
     let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-    let child = spawn(&folder, command.arg("serve"));
+    let child = spawn(&folder, command.args(["serve", "--no-supervisor"]));
     let larder = FencedLarder::running(folder, child);
     assert!(larder.get("/").ends_with("the body\n"), "{}", larder.said());
     if !larder.has_fence() {

@@ -22,7 +22,7 @@ impl FencedLarder {
         let folder = make_folder(name);
         write_config(&folder, config);
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        let child = spawn(&folder, command.arg("serve"));
+        let child = spawn(&folder, command.args(["serve", "--no-supervisor"]));
         FencedLarder::running(folder, child)
     }
 
