@@ -27,12 +27,15 @@ pub fn supervise(succeeds: bool) -> ExitCode {
     }
 }
 
+/// As the kernel has it.
+const RUNNING: &str = "/proc/self/exe";
+
 fn try_to(succeeds: bool) -> io::Result<u8> {
     // It may have been started as /proc/self/exe.
     let _ = rustix::thread::set_name(c"larder");
     // It has as many descriptors as all that serve below it listen on.
     let _ = raise_limit();
-    let program = Program { path: own_path()?, arguments: own_arguments() };
+    let program = Program { path: own_path()?, running: RUNNING.into(), arguments: own_arguments() };
     let surroundings = Outside {
         started: Moment::now(),
         notify: NotifyTarget::of_environment(),

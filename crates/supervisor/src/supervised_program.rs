@@ -14,18 +14,19 @@ pub const SUCCEEDING_FLAG: &str = "--succeeding";
 pub struct Program {
     /// Where it lies, also after an upgrade.
     pub path: PathBuf,
+    /// What this process runs, also when another program lies there by now: the one that is started in place of one that died.
+    pub running: PathBuf,
     /// As they were typed, without the program's name.
     pub arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// The program that this process runs: after an upgrade another one lies where it came from.
+    /// The program that this process runs, by its name where it still lies there: after an upgrade another one lies where it came from.
     pub fn here(&self) -> PathBuf {
-        const RUNNING: &str = "/proc/self/exe";
         let which = |path: &Path| std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-        match which(&self.path) == which(Path::new(RUNNING)) {
+        match which(&self.path) == which(&self.running) {
             true => self.path.clone(),
-            false => PathBuf::from(RUNNING),
+            false => self.running.clone(),
         }
     }
 }
