@@ -139,6 +139,53 @@ fn a_program_that_cannot_serve_changes_nothing() {
     assert_eq!(larder.end(), Some(0));
 }
 
+/// A socket that is bound for a config that is refused is nobody's, and the mended config has it.
+#[test]
+fn a_reload_that_is_refused_leaves_no_address_on_which_nobody_accepts() {
+    let origin = HeldOrigin::start();
+    let larder = SupervisedLarder::start("address", &origin, "");
+    let (config, added) = (larder.folder.join("larder.toml"), crate::peer_process::free_address());
+    let good = std::fs::read_to_string(&config).expect("it is there");
+    let with = |more: &str| format!("{good}\n[[listen]]\naddress = \"{added}\"\n{more}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let refused = with(&format!("[[listen]]\naddress = \"{}\"\n", taken.local_addr().expect("it is bound")));
+    std::fs::write(&config, refused).expect("it can be written");
+    for words in [&["reload"][..], &["upgrade"]] {
+        let output = larder.command(words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(std::net::TcpStream::connect(added).is_err(), "{words:?}: somebody listens on {added}");
+    }
+    std::fs::write(&config, with("")).expect("it can be written");
+    let output = larder.command(&["reload"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::net::TcpStream::connect(added).expect("it is listened on");
+    upgrade(&larder);
+    std::net::TcpStream::connect(added).expect("by the next process, too");
+    std::fs::write(&config, good).expect("it can be written");
+    assert!(larder.command(&["reload"]).status.success(), "{}", larder.said());
+    wait_for("it is listened on no longer", || std::net::TcpStream::connect(added).is_err());
+    assert_eq!(larder.end(), Some(0));
+}
+
+/// Its path is the next process's, and goes with the last one.
+#[test]
+fn a_unix_socket_is_there_through_an_upgrade_and_behind_a_drain_by_somebody_else() {
+    let origin = HeldOrigin::start();
+    let larder = SupervisedLarder::start("unix", &origin, "[[listen]]\naddress = \"unix:l.sock\"\n");
+    let connects = || std::os::unix::net::UnixStream::connect(larder.folder.join("l.sock")).is_ok();
+    assert!(connects());
+    upgrade(&larder);
+    wait_for("the former process has ended", || larder.serving().len() == 1);
+    assert!(connects(), "{}", larder.said());
+    // Who ends the serving process alone ends what it has bound by a path; the next one binds anew.
+    larder.signal(larder.serving()[0], Signal::TERM);
+    wait_for("another one serves", connects);
+    assert!(larder.get("/page").expect("answered").starts_with("HTTP/1.1 200"));
+    let path = larder.folder.join("l.sock");
+    assert_eq!(larder.end(), Some(0));
+    assert!(!path.exists(), "it is left behind");
+}
+
 /// A POST that began before an upgrade and ends behind it: what it changes is not what the next process has stored.
 #[test]
 fn what_the_former_process_invalidates_is_invalidated_in_the_next() {
