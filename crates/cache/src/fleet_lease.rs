@@ -89,7 +89,8 @@ impl FleetLease {
 
     /// Must what was fetched long ago be confirmed?
     pub fn has_lapsed(&self, mono_ms: u64) -> bool {
-        mono_ms >= self.heard_until_ms.load(Relaxed) || self.is_beside.load(Relaxed)
+        let is_over = self.is_beside.load(Relaxed) || self.has_ended.load(Relaxed);
+        is_over || mono_ms >= self.heard_until_ms.load(Relaxed)
     }
 
     /// See [`Now::confirmed_from`](crate::Now::confirmed_from). `next_number` takes the next one of the invalidation sequence.

@@ -74,6 +74,12 @@ impl Fleet {
         self.shared.queue_loss(self.shared.token());
     }
 
+    /// Another process of this node goes on from what was written down. This one hears and says orders as before, until it
+    /// [ends](Fleet::finish).
+    pub fn let_next_go_on(&self) {
+        *self.shared.is_followed.lock() = true;
+    }
+
     pub fn status(&self) -> FleetStatus {
         FleetStatus::of(&self.shared)
     }

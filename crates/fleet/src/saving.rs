@@ -75,6 +75,11 @@ pub fn save_last(shared: &Shared) {
 }
 
 fn save(shared: &Shared, file: &Path, text: &str) -> Result<(), String> {
+    // Held until it is written: whoever follows reads what was written last.
+    let is_followed = shared.is_followed.lock();
+    if *is_followed {
+        return Ok(());
+    }
     shared.node.settle()?;
     let beside = file.with_extension("new");
     std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, file)).map_err(|why| why.to_string())

@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     /// Something waits for the log.
     pub has_backlog: Notify,
     pub ends: watch::Sender<bool>,
+    /// The file of the position is another process's by now.
+    pub is_followed: Mutex<bool>,
 }
 
 #[derive(Default)]
@@ -93,6 +95,7 @@ impl Shared {
             given: AtomicU64::new(0),
             state: Mutex::new(state),
             changed: watch::channel(0).0,
+            is_followed: Mutex::new(false),
             says_now: Notify::new(),
             has_backlog: Notify::new(),
             ends: watch::channel(false).0,

@@ -158,6 +158,8 @@ impl Includes for Disk<'_> {
             for path in paths {
                 match read_vcl(&path) {
                     Ok(bytes) => found.push(Included { name: path.display().to_string(), bytes }),
+                    // What a pattern matches is meant: left out, it would be missing and nobody told.
+                    Err(why) if request.glob => return Err(format!("{}: {why}", path.display())),
                     Err(why) => tried.push(format!("{}: {why}", path.display())),
                 }
             }

@@ -71,8 +71,6 @@ pub struct Running {
     /// Who keeps the dashboard's history, where there is an admin address.
     history: Option<HistorySampler>,
     admin_path: SocketPath,
-    /// Another process has taken over.
-    has_retired: bool,
     /// The one before this.
     pub former: FormerVoice,
 }
@@ -244,7 +242,6 @@ impl Running {
             traces: None,
             history,
             admin_path,
-            has_retired: false,
             former: former.unwrap_or_default(),
         };
         running.start_threads_of(&running.plan.clone())?;
@@ -387,9 +384,9 @@ impl Running {
         // Their paths are the other one's.
         self.admin_path.0 = None;
         self.acme.iter().for_each(|acme| acme.take_over(None));
-        self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
+        // What requests under way still invalidate, the other nodes hear of as before.
+        self.admin.fleet.get().iter().for_each(|door| door.fleet.let_next_go_on());
         self.history.take().iter().for_each(HistorySampler::finish);
-        self.has_retired = true;
         true
     }
 
@@ -424,7 +421,7 @@ impl Running {
         let shown: Vec<Certificate> = shown.collect();
         let sentences = self.expiry.look(shown.iter(), now_s);
         sentences.iter().for_each(|sentence| say!("warning: {sentence}"));
-        self.outside.look(&self.plan);
+        self.outside.look(&self.plan, Moment::now());
     }
 
     /// For the next program of the file: operators may have taken any name.
@@ -487,9 +484,7 @@ impl Running {
     /// After the workers: the last lines of the log.
     pub fn finish(&self) {
         edge_report::leave(&self.proxy, self.admin.started);
-        if !self.has_retired {
-            self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
-        }
+        self.admin.fleet.get().iter().for_each(|door| door.fleet.finish(limits::FLEET_GOOD_BYE));
         self.history.iter().for_each(HistorySampler::finish);
         if let Some(traces) = &self.traces {
             traces.finish(limits::COLLECTOR_FLUSH_TIMEOUT);

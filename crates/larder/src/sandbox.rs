@@ -18,16 +18,20 @@ mod system_files;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
+use parking_lot::Mutex;
+use proxy::Moment;
+
 use self::fence::Place;
 use self::file_needs::FileNeed;
 use self::file_rules::FileRule;
+use crate::limits::FENCE_LOOK_EVERY;
 use crate::plan::Plan;
 use crate::process_memory;
 use crate::process_user;
@@ -139,23 +143,33 @@ fn filter_calls() -> Result<(), String> {
 /// otherwise but by what fails.
 #[derive(Debug, Default)]
 pub struct OutsideWatch {
-    said: Vec<PathBuf>,
+    said: Arc<Mutex<Vec<PathBuf>>>,
+    last: Option<Moment>,
 }
 
 impl OutsideWatch {
-    pub fn look(&mut self, plan: &Plan) {
-        if state().files.is_none() {
+    /// Looks once in a while, in a thread of its own, one at a time: a file system that does not answer holds up nobody else.
+    pub fn look(&mut self, plan: &Plan, now: Moment) {
+        let is_due = |last: Moment| u128::from(last.micros_until(now)) >= FENCE_LOOK_EVERY.as_micros();
+        if state().files.is_none() || !self.last.is_none_or(is_due) || Arc::strong_count(&self.said) > 1 {
             return;
         }
-        let needs = file_needs::that_reloads_change(plan);
-        let outside = |need: &&FileNeed| need.path.exists() && fence::is_outside(&need.path, need.usage.reach());
-        let outside: Vec<&FileNeed> = needs.iter().filter(outside).collect();
-        for need in outside.iter().filter(|need| !self.said.contains(&need.path)) {
-            let reason = fence::sentence(need.usage.reach());
-            say!("warning: {} was put anew since the start ({}): {reason}", need.path.display(), need.setting);
-        }
-        self.said = outside.iter().map(|need| need.path.clone()).collect();
+        self.last = Some(now);
+        let (said, needs) = (Arc::clone(&self.said), file_needs::that_reloads_change(plan));
+        let look = std::thread::Builder::new().name("larder-fence".to_owned());
+        // Without a thread it is looked at later.
+        let _ = look.spawn(move || say_what_is_outside(&needs, &mut said.lock()));
     }
+}
+
+fn say_what_is_outside(needs: &[FileNeed], said: &mut Vec<PathBuf>) {
+    let outside = |need: &&FileNeed| need.path.exists() && fence::is_outside(&need.path, need.usage.reach());
+    let outside: Vec<&FileNeed> = needs.iter().filter(outside).collect();
+    for need in outside.iter().filter(|need| !said.contains(&need.path)) {
+        let reason = fence::sentence(need.usage.reach());
+        say!("warning: {} was put anew since the start ({}): {reason}", need.path.display(), need.setting);
+    }
+    *said = outside.iter().map(|need| need.path.clone()).collect();
 }
 
 /// What is to be known of a plan that wants cores, and that a reload takes over nevertheless.

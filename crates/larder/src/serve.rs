@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
-use proxy::{Moment, manager_now_us, route_name, wall_now_ms};
+use proxy::{Moment, Proxy, manager_now_us, route_name, wall_now_ms};
+use tokio::sync::mpsc;
 
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
 use crate::config_command;
@@ -71,6 +72,8 @@ fn serve_here(flags: ServeFlags, role: ProcessRole) -> ExitCode {
     if running.plan.process_user.is_none() && process_user::is_root() {
         process_user::warn_of_root();
     }
+    // Who sees the ports file may order one.
+    let reloads = running.admin.reloads.hear();
     hold(&running, &flags, read);
     if let Some(Err(sentence)) = flags.ports_file.as_deref().map(|path| running.write_ports_file(path)) {
         return fail(&sentence);
@@ -84,9 +87,25 @@ fn serve_here(flags: ServeFlags, role: ProcessRole) -> ExitCode {
         return fail(&sentence);
     }
     let notify = place.notify_socket();
+    if let Err(error) = say_that_it_lives(place.notify_socket(), running.proxy.clone()) {
+        return fail(&format!("cannot start the thread that says that all go round: {error}"));
+    }
     notify.tell(&ServiceNotice::Ready { status: describe(&running.plan) });
     Obedience { flags, running, place, notify, ends_asked: 0, end_asked_at: None, retired: None, is_succeeded: false }
-        .obey(&mut signals)
+        .obey(&mut signals, reloads)
+}
+
+/// Where somebody waits to hear that the workers go round. The main thread may be held up, such as by a file system that does not answer,
+/// while everybody is served.
+fn say_that_it_lives(mut notify: NotifySocket, proxy: Proxy) -> std::io::Result<()> {
+    let Some(every) = notify.patience() else { return Ok(()) };
+    let beat = move || {
+        while !proxy.is_draining() {
+            notify.beat(Moment::now(), || proxy.take_pulse());
+            std::thread::sleep(every);
+        }
+    };
+    std::thread::Builder::new().name("larder-pulse".to_owned()).spawn(beat).map(drop)
 }
 
 const NO_ORIGIN: &str = "error: there is nothing to serve: give --origin http://HOST:PORT, --root DIR, \
@@ -119,14 +138,10 @@ enum MainOrder {
 
 impl Obedience {
     /// Does what is wanted, until the workers have ended.
-    fn obey(mut self, signals: &mut Signals) -> ExitCode {
+    fn obey(mut self, signals: &mut Signals, mut reloads: mpsc::Receiver<ReloadOrder>) -> ExitCode {
         let mut ended = self.running.ended();
-        let mut reloads = self.running.admin.reloads.hear();
         loop {
-            if !self.is_ending() {
-                self.notify.beat(Moment::now(), || self.running.proxy.take_pulse());
-            }
-            let patience = self.running.looks_every().into_iter().chain(self.notify.patience()).min();
+            let patience = self.running.looks_every();
             let wanted = async {
                 tokio::select! {
                     order = reloads.recv() => MainOrder::Reload(order),
@@ -167,7 +182,9 @@ impl Obedience {
             say!("ending at once");
             return self.running.proxy.drain_now();
         }
-        let grace = self.running.plan.settings.limits.drain_grace.as_secs();
+        let grace = self.running.plan.settings.limits.drain_grace;
+        self.place.link.iter().for_each(|link| drop(link.alive(grace + ENDING_MARGIN)));
+        let grace = grace.as_secs();
         say!("finishing the requests under way, for up to {grace} s (limits.drain_grace); another signal ends at once");
         tell_of_end(&self.notify, &self.running);
         self.running.proxy.drain();

@@ -45,6 +45,14 @@ pub fn is_outside(path: &Path, reach: Reach) -> bool {
 
 fn lies_outside(places: &[Place], path: &Path, reach: Reach) -> bool {
     let Ok(path) = std::path::absolute(path) else { return false };
+    // A pipe or a socket without a name is where it leads to, and nowhere beneath a folder.
+    let itself = Place::at(&path, reach);
+    let is_open_itself = itself.is_some_and(|here| {
+        places.iter().any(|it| (it.device, it.inode) == (here.device, here.inode) && it.reach >= reach)
+    });
+    if is_open_itself {
+        return false;
+    }
     let Some(real) = path.ancestors().find_map(|above| above.canonicalize().ok()) else { return false };
     let is_open = |above: &Path| {
         let here = Place::at(above, reach);

@@ -68,10 +68,13 @@ impl FileRules {
                 let folders = if is_made_anew { folders_of(path) } else { Vec::new() };
                 let own: Vec<PathBuf> =
                     folders.into_iter().filter(|folder| !system_files::is_of_system(folder)).collect();
-                if own.is_empty() && usage != FileUse::Listen {
-                    make_file(path, usage);
+                if own.is_empty() {
+                    if usage != FileUse::Listen && !path.exists() {
+                        make_file(path, usage);
+                    }
+                    // A rule for a file keeps it on its disk when it is removed: where its folder is open it needs none.
+                    self.open(path.clone(), usage);
                 }
-                self.open(path.clone(), usage);
                 own.into_iter().for_each(|folder| self.open(folder, usage));
             }
             FileUse::KeepBeneath => {
