@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use store::sync::atomic::Ordering::Acquire;
+use store::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::cache::{Cache, CacheSettings};
 use crate::disk_level::{Disk, DiskLevel};
@@ -13,7 +13,7 @@ use crate::limits::GROUP_SLOTS;
 use crate::log_marks::PlaceInLog;
 use crate::object::Object;
 use crate::second_tier::{SharedTier, TierFigures, TierServer};
-use crate::shared_level::SharedLevel;
+use crate::shared_level::{NOT_ALONE, SharedLevel};
 
 /// What lies beneath the memory.
 #[derive(Default)]
@@ -54,7 +54,22 @@ impl Cache {
     /// a gap.
     pub fn note_log_place(&self, at: PlaceInLog, is_followed: bool) {
         if let Some(shared) = &self.shared {
-            shared.marks.reach(at, self.invalidation.load(Acquire), is_followed);
+            let number = self.invalidation.load(Acquire).min(shared.alone_since.load(Acquire));
+            shared.marks.reach(at, number, is_followed);
+        }
+    }
+
+    /// Something is about to be purged here that is not in the log yet; or all such has come back from there. What others fetch meanwhile, at
+    /// whatever place, they fetch without having heard of it: it is older than that. To be called before it is purged.
+    pub fn stand_alone(&self, is_alone: bool) {
+        let Some(shared) = &self.shared else { return };
+        match is_alone {
+            true => {
+                let now = self.invalidation.load(Acquire);
+                // Since the first of them.
+                let _ = shared.alone_since.compare_exchange(NOT_ALONE, now, AcqRel, Acquire);
+            }
+            false => shared.alone_since.store(NOT_ALONE, Release),
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use message::Status;
 use store::Blocks;
+use store::sync::atomic::AtomicU64;
 
 use crate::disk_level::facts_of;
 use crate::key::{Key, Variant};
@@ -20,16 +21,28 @@ use crate::second_tier::{SecondTier, SharedTier, TierName, TierRecord};
 use crate::shared_form::{self, Fetched};
 use crate::stored_form::{self, Boot};
 
+/// All that was purged here is in the log.
+pub(crate) const NOT_ALONE: u64 = u64::MAX;
+
 pub(crate) struct SharedLevel {
     pub tier: Arc<dyn SecondTier>,
     pub marks: LogMarks,
+    /// The number before the first purge that is in force here and not in the log yet.
+    pub alone_since: AtomicU64,
     pub boot: Boot,
     run: u64,
 }
 
 impl SharedLevel {
     pub fn new(shared: SharedTier) -> SharedLevel {
-        SharedLevel { tier: shared.tier, marks: LogMarks::default(), boot: Boot::this_one(), run: shared.run }
+        let alone_since = AtomicU64::new(NOT_ALONE);
+        SharedLevel {
+            tier: shared.tier,
+            marks: LogMarks::default(),
+            alone_since,
+            boot: Boot::this_one(),
+            run: shared.run,
+        }
     }
 
     /// An object has been stored in memory. Under the shard's lock.

@@ -33,8 +33,9 @@ impl Proxy {
         self.shared.log_position.reach(at.position);
     }
 
-    /// Whether something was purged here that is not in the log yet: no owner is asked meanwhile.
+    /// Whether something was purged here that is not in the log yet: no owner is asked meanwhile, and what others fetch is older than that.
     pub fn stand_alone(&self, is_alone: bool) {
+        self.shared.cache.stand_alone(is_alone);
         self.shared.log_position.stand_alone(is_alone);
     }
 

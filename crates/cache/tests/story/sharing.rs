@@ -188,6 +188,23 @@ fn what_one_node_has_fetched_serves_another() {
     );
 }
 
+/// A purge that the log has not got yet, and a node that is further on in the log than the one that purged was then: it has not heard of it.
+#[test]
+fn what_others_fetch_before_they_have_heard_of_a_purge_is_not_taken_whatever_else_they_have_heard() {
+    let nodes = Nodes::two();
+    let alone = &nodes.nodes[0];
+    alone.cache.stand_alone(true);
+    alone.cache.purge(alone.key("/a"));
+    nodes.order(&[0, 1], |_| {});
+    nodes.store(1, "/a", storable(MINUTE_MS));
+    assert_eq!(nodes.asks(0, "/a"), "origin, for all");
+    nodes.order(&[0, 1], |stage| _ = stage.cache.purge(stage.key("/a")));
+    alone.cache.stand_alone(false);
+    nodes.order(&[0, 1], |_| {});
+    nodes.store(1, "/a", storable(MINUTE_MS));
+    assert_eq!(nodes.asks(0, "/a"), "shared", "what is fetched behind it is");
+}
+
 /// Each row: what is ordered at all nodes behind the fetch, and whether what was fetched is served after it.
 #[test]
 fn what_was_purged_since_is_forgotten_and_fetched_for_all() {
