@@ -53,10 +53,9 @@ pub const CONFIG_BYTES_MAX: u64 = 4 << 20;
 pub const MANAGER_TIMEOUT: Duration = Duration::from_secs(1);
 /// A signal that comes again so soon is the supervisor's and somebody else's of the same.
 pub const SAME_ORDER: Duration = Duration::from_millis(300);
-/// How often the supervisor hears of the process that serves, and for how long it may hear nothing: while a config is read again, longer.
+/// How often the supervisor hears of the process that serves, and for how long it may hear nothing.
 pub const ALIVE_EVERY: Duration = Duration::from_secs(1);
 pub const SILENCE_MAX: Duration = Duration::from_secs(30);
-pub const RELOAD_SILENCE_MAX: Duration = Duration::from_secs(600);
 /// What a process that another one has taken over from has still to say to it: lines at once, and the longest. What does not fit is said as
 /// one word that covers all.
 pub const SUCCESSOR_LINES_MAX: usize = 4_096;

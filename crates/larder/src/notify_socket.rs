@@ -16,7 +16,7 @@ use std::time::Duration;
 use proxy::Moment;
 use supervisor::ServingLink;
 
-use crate::limits::{ALIVE_EVERY, MANAGER_TIMEOUT, RELOAD_SILENCE_MAX, SILENCE_MAX, STATUS_BYTES_MAX};
+use crate::limits::{ALIVE_EVERY, MANAGER_TIMEOUT, SILENCE_MAX, STATUS_BYTES_MAX};
 use crate::say::say;
 
 /// What there is to tell.
@@ -106,9 +106,6 @@ impl NotifySocket {
             // A supervisor that is gone is heard of otherwise.
             Some(NoticeWay::Supervisor(link)) => drop(match notice {
                 ServiceNotice::Alive => link.alive(SILENCE_MAX),
-                ServiceNotice::Reloading { .. } => {
-                    link.alive(RELOAD_SILENCE_MAX).and_then(|()| link.notify(&notice.datagram()))
-                }
                 _ => link.notify(&notice.datagram()),
             }),
         }

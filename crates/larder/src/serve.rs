@@ -14,8 +14,7 @@ use crate::flags::ServeFlags;
 use crate::handing_over::{self, Heir};
 use crate::held_config::ReadConfig;
 use crate::limits::{
-    ENDING_MARGIN, FORMER_LOOK_EVERY, RELOAD_SILENCE_MAX, SAME_ORDER, SUCCESSOR_GOOD_BYE, UPGRADE_ANSWER_TIME,
-    UPGRADE_PATIENCE,
+    ENDING_MARGIN, FORMER_LOOK_EVERY, SAME_ORDER, SUCCESSOR_GOOD_BYE, UPGRADE_ANSWER_TIME, UPGRADE_PATIENCE,
 };
 use crate::notify_socket::{NotifySocket, ServiceNotice};
 use crate::plan::Plan;
@@ -220,8 +219,8 @@ impl Obedience {
             Ok(successor) => successor,
             Err(error) => return heir.refuse(&format!("no thread can be started: {error}")),
         };
-        // Nothing is heard of this thread meanwhile.
-        self.place.link.iter().for_each(|link| drop(link.alive(RELOAD_SILENCE_MAX)));
+        // What came of an earlier one is not what comes of this one.
+        self.is_succeeded = false;
         if !self.running.retire(successor) {
             return heir.refuse("a disk is not done with writing in time");
         }

@@ -135,6 +135,14 @@ fn a_program_that_cannot_serve_changes_nothing() {
     std::fs::write(&config, good).expect("it can be written");
     larder.signal(larder.supervisor(), Signal::USR2);
     wait_for("another one serves", || larder.said().contains(" serves from here on"));
+    wait_for("the former process has ended", || larder.serving().len() == 1);
+    // Who orders the next one is answered, though one was refused before in the very process that makes way.
+    let refused = larder.folder.join("larder.toml");
+    let text = std::fs::read_to_string(&refused).expect("it is there");
+    std::fs::write(&refused, format!("{text}\n[[route]]\nroot = \"/nowhere/at/all\"\n")).expect("it can be written");
+    assert_eq!(larder.command(&["upgrade"]).status.code(), Some(1));
+    std::fs::write(&refused, text).expect("it can be written");
+    upgrade(&larder);
     assert!(larder.get("/page").expect("answered").contains("; hit;"));
     assert_eq!(larder.end(), Some(0));
 }
