@@ -250,7 +250,7 @@ mod tests {
         });
         assert!(site.said().contains("says when to renew") && site.said().contains("https://ca.test/why"));
         assert!(handshakes.load(Ordering::Relaxed) > 20);
-        assert_eq!(site.metric("larder_acme_orders_failed_total"), 0.0);
+        assert_eq!(site.metric("larder_acme_orders_failed_total"), 0.0, "{}", site.said());
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Pebble, Let's Encrypt's authority for tests, and the name server that comes with it: real processes that `./setup all` builds.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::peer_process::{Running, free_address, wait_until_it_listens};
+use crate::peer_process::{Running, free_address, wait_for, wait_until_it_listens};
 use crate::secure_site::TestAuthority;
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
@@ -94,9 +95,11 @@ impl Pebble {
         pebble.env("PEBBLE_VA_NOSLEEP", "1").env("PEBBLE_WFE_NONCEREJECT", "0").envs(environment.iter().copied());
         let pebble = pebble.stdout(log("pebble.log")).stderr(log("pebble.err")).stdin(Stdio::null()).spawn();
         self.running = [names, pebble].map(|child| Running(child.expect("it can be started"))).into();
-        for address in [self.dns, self.address, self.management] {
+        for address in [self.address, self.management] {
             wait_until_it_listens(address);
         }
+        // It begins to listen over TCP and over UDP at two times, and is asked over UDP.
+        wait_for("names are looked up", || answers_names(self.dns));
     }
 
     pub fn stop(&mut self) {
@@ -137,4 +140,14 @@ impl Pebble {
         let body = serde_json::json!({ "Certificate": certificate, "ARIResponse": window }).to_string();
         self.manage("/set-renewal-info/", &["--data-binary", &body]);
     }
+}
+
+/// Is a question answered over UDP (RFC 1035 §4.1): the address of `a.test`?
+fn answers_names(server: SocketAddr) -> bool {
+    const QUESTION: &[u8] = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x04test\x00\x00\x01\x00\x01";
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    socket.set_read_timeout(Some(Duration::from_millis(200))).expect("it has a timeout");
+    let mut answer = [0; 512];
+    let asked = socket.connect(server).and_then(|()| socket.send(QUESTION));
+    asked.and_then(|_| socket.recv(&mut answer)).is_ok_and(|bytes| bytes > 12 && answer.starts_with(b"\x12\x34"))
 }
