@@ -10,7 +10,7 @@ use acme::limits::{CHALLENGE_LOOK_EVERY, ORDERS_MAX};
 use acme::{
     AcmeAuthority, Challenge, ChallengeKind, ChallengeSink, NameSet, News, Renewer, SharedChallenges, Surroundings,
 };
-use proxy::{HttpChallenges, wall_now_ms};
+use proxy::{HttpChallenges, vital_thread, wall_now_ms};
 use tls::AlpnChallenges;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
@@ -33,8 +33,7 @@ impl AcmeService {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let sink = Arc::new(ChallengeAnswers { http, alpn: tls_files::challenges_of_process() });
         let mut all = UnderWay { board, sink, orders: Arc::new(Semaphore::new(ORDERS_MAX)), tasks: Vec::new() };
-        let thread = std::thread::Builder::new().name("larder-acme".to_owned());
-        thread.spawn(move || {
+        vital_thread("larder-acme", "what orders certificates", move || {
             LocalSet::new().block_on(&runtime, async move {
                 while let Some(plan) = told.recv().await {
                     all.take_over(plan);

@@ -63,7 +63,7 @@ use message::Status;
 use parking_lot::Mutex;
 use proxy::Moment;
 use proxy::settings::ListenAddress;
-use proxy::{Proxy, SocketKeeper};
+use proxy::{Proxy, SocketKeeper, vital_thread};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
@@ -166,8 +166,7 @@ impl AdminSocket {
     /// Serves in a thread of its own until the process ends.
     pub fn serve(self, admin: Arc<Admin>) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = std::thread::Builder::new().name("larder-admin".to_owned());
-        thread.spawn(move || {
+        vital_thread("larder-admin", "the admin address", move || {
             let ended = runtime.block_on(async {
                 match self.socket {
                     Socket::Tcp(listener) => {

@@ -36,6 +36,7 @@ use crate::purge_command::{
 };
 use crate::quantities::parse_size;
 use crate::reload_command::ReloadFlags;
+use crate::support_command::{SUPPORT_EXAMPLES, SupportFlags};
 use crate::tls_flags::TlsFlags;
 use crate::upgrade_command::{UPGRADE_EXAMPLES, UpgradeFlags};
 use crate::varnish_parameters;
@@ -69,6 +70,9 @@ pub enum Command {
     /// Have the program as it lies on the disk now take over from the running larder, without a connection refused
     #[command(after_help = UPGRADE_EXAMPLES)]
     Upgrade(UpgradeFlags),
+    /// Collect what is needed to find out what is wrong into one file: versions, limits, the config without secrets, figures, crash reports
+    #[command(after_help = SUPPORT_EXAMPLES)]
+    Support(SupportFlags),
     /// Write a line into the history of the running larder, such as the deploy of an application: the dashboard draws it
     #[command(after_help = NOTE_EXAMPLES)]
     Note(NoteFlags),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use cache::{Invalidated, Successor};
 use parking_lot::Mutex;
-use proxy::Proxy;
+use proxy::{Proxy, vital_thread};
 use supervisor::{Datagram, LinkSocket};
 use tokio::sync::mpsc;
 
@@ -97,7 +97,7 @@ impl Former {
             }
             heard.0.store(false, Ordering::Release);
         };
-        std::thread::Builder::new().name("larder-former".to_owned()).spawn(follow)?;
+        vital_thread("larder-former", "what hears the former process", follow)?;
         Ok(voice)
     }
 }
@@ -129,7 +129,7 @@ impl Heir {
                 }
             }
         };
-        std::thread::Builder::new().name("larder-heir".to_owned()).spawn(hear).map(drop)
+        vital_thread("larder-heir", "what hears the next process", hear).map(drop)
     }
 
     /// Who says to it what is invalidated here.
@@ -143,7 +143,7 @@ impl Heir {
                 waiting.fetch_sub(1, Ordering::AcqRel);
             }
         };
-        std::thread::Builder::new().name("larder-telling".to_owned()).spawn(tell)?;
+        vital_thread("larder-telling", "what tells the next process", tell)?;
         let teller = Teller { queue, overflowed: Mutex::new(false), waiting: Arc::clone(&self.waiting) };
         Ok(Box::new(move |invalidated| teller.tell(&invalidated)))
     }

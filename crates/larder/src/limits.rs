@@ -232,10 +232,22 @@ pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
 /// The width of a lab's table where no terminal says its own.
 pub const LAB_TABLE_COLUMNS: usize = 140;
 
+/// A part of what `larder support` collects.
+pub const SUPPORT_PART_BYTES_MAX: usize = 4 << 20;
+
+/// What is kept of panics: places that are counted apart, how many of each are said before it is one in a while, and how often that is.
+pub const PANIC_PLACES_MAX: usize = 64;
+pub const PANICS_SAID_EACH: u64 = 3;
+pub const PANIC_SAY_EVERY: Duration = Duration::from_secs(60);
+/// A report of one: characters of what it says, and addresses of the way there. All of it has to fit into what a supervisor keeps.
+pub const REPORT_WORDS_MAX: usize = 300;
+pub const REPORT_FRAMES_MAX: usize = 64;
+
 /// Links on the way of one path, as many as the kernel follows.
 pub const PATH_LINKS_MAX: usize = 40;
 
 const _: () =
     assert!(PURGE_SAMPLES <= PURGE_SAMPLES_MAX && TAGS_LISTED <= TAGS_LISTED_MAX && REFRESH_RATE <= REFRESH_RATE_MAX);
 const _: () = assert!(MEMORY_BYTES_MIN <= MEMORY_BYTES_DEFAULT);
+const _: () = assert!(REPORT_WORDS_MAX + REPORT_FRAMES_MAX * 20 + 1_024 <= supervisor::limits::REPORT_BYTES_MAX);
 const _: () = assert!(FILES_RESERVED_MIN <= FILES_RESERVED_MAX);

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use proxy::LogSink;
+use proxy::{LogSink, vital_thread};
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 
 use crate::plan::LogTarget;
@@ -79,7 +79,7 @@ impl LogWriter {
             on: AtomicBool::new(file.is_some()),
             queue_bytes_max,
         });
-        let thread = std::thread::Builder::new().name("larder-log".to_owned()).spawn({
+        let thread = vital_thread("larder-log", "what writes the log", {
             let writer = Arc::clone(&writer);
             move || writer.run(file)
         })?;

@@ -9,6 +9,7 @@ mod admin;
 mod admin_client;
 mod authority_files;
 mod bounded_file;
+mod build_identity;
 mod check;
 mod check_vcl;
 mod command_examples;
@@ -16,6 +17,7 @@ mod completions;
 mod config;
 mod config_command;
 mod core_dumps;
+mod crash_report;
 mod demo;
 mod edge_report;
 mod ending_signals;
@@ -46,6 +48,7 @@ mod log_writer;
 mod machine_check;
 mod man_pages;
 mod name_check;
+mod named_backtrace;
 mod note_command;
 mod notify_socket;
 mod open_files;
@@ -73,6 +76,7 @@ mod serving_place;
 mod shared_plan;
 mod signals;
 mod supervised;
+mod support_command;
 mod terminal_screen;
 mod tls_files;
 mod tls_flags;
@@ -119,6 +123,7 @@ fn main() -> ExitCode {
         flags::Command::Demo(flags) => demo::demo(&flags),
         flags::Command::Check(flags) => check::check(&flags),
         flags::Command::Upgrade(flags) => upgrade_command::upgrade(&flags),
+        flags::Command::Support(flags) => support_command::support(&flags),
         flags::Command::Note(flags) => note_command::note(&flags),
         flags::Command::Fleet { command } => fleet_command::fleet(&command),
         flags::Command::Reload(flags) => reload_command::reload(&flags),

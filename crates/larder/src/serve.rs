@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use proxy::settings::{ListenAddress, ListenMode, OriginSettings, OriginUrl, RouteTarget};
-use proxy::{Moment, Proxy, manager_now_us, route_name, wall_now_ms};
+use proxy::{Moment, Proxy, manager_now_us, route_name, vital_thread, wall_now_ms};
 use tokio::sync::mpsc;
 
 use crate::addresses::{show_fastcgi, show_listen, show_origin};
@@ -104,7 +104,7 @@ fn say_that_it_lives(mut notify: NotifySocket, proxy: Proxy) -> std::io::Result<
             std::thread::sleep(every);
         }
     };
-    std::thread::Builder::new().name("larder-pulse".to_owned()).spawn(beat).map(drop)
+    vital_thread("larder-pulse", "what says that all go round", beat).map(drop)
 }
 
 const NO_ORIGIN: &str = "error: there is nothing to serve: give --origin http://HOST:PORT, --root DIR, \

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use proxy::vital_thread;
 use supervisor::{Beginning, Said, ServingLink};
 use tokio::sync::mpsc;
 
@@ -11,6 +12,7 @@ use crate::handing_over::{Former, Heir, Retire, Secrets};
 use crate::kept_listeners::KeptListeners;
 use crate::limits::PLACE_ORDERS_MAX;
 use crate::notify_socket::NotifySocket;
+use crate::panics;
 use crate::process_flags::ProcessRole;
 use crate::running::Forerunners;
 use crate::say::say;
@@ -59,13 +61,14 @@ impl ServingPlace {
         // It may have been started as /proc/self/exe.
         let _ = rustix::thread::set_name(c"larder");
         let begun = supervisor::begin().map_err(|error| format!("cannot speak with the supervisor: {error}"))?;
-        let Beginning { link, kept, former, beside, deaths } = begun;
+        let Beginning { link, kept, former, beside, deaths, reports } = begun;
         let former = former.map(Former::meet).transpose();
         let former = former.map_err(|error| format!("cannot speak with the process that serves: {error}"))?;
         if let Some(former) = &former {
             tls_files::take_over_ticket_secret(former.secrets.tickets.clone());
         }
         let link = Arc::new(link);
+        panics::outlive_the_process(Arc::clone(&link), &reports);
         let keeper = Arc::new(KeptListeners::new(kept, Some(Arc::clone(&link))));
         Ok(ServingPlace { link: Some(link), keeper, former, beside, deaths, orders, heard })
     }
@@ -106,7 +109,7 @@ impl ServingPlace {
                 }
             }
         };
-        std::thread::Builder::new().name("larder-link".to_owned()).spawn(hear).map(drop).map_err(failed)
+        vital_thread("larder-link", "what hears the supervisor", hear).map(drop).map_err(failed)
     }
 
     /// The next thing that others want. It never comes where there are no others.

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use proxy::Moment;
+use proxy::{Moment, wall_now_ms};
 use supervisor::{Program, SERVING_FLAG, SUCCEEDING_FLAG, Surroundings};
 
+use crate::expiry_watch::show_date;
 use crate::given_sockets;
 use crate::notify_socket::{self, NotifyTarget, ServiceNotice};
 use crate::open_files::raise_limit;
@@ -73,6 +74,10 @@ impl Surroundings for Outside {
 
     fn say(&self, sentence: &str) {
         say!("{sentence}");
+    }
+
+    fn date(&self) -> String {
+        show_date(wall_now_ms() / 1_000)
     }
 
     fn notify(&self, datagram: &str) {

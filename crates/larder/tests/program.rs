@@ -244,6 +244,8 @@ mod strict_head;
 mod subject;
 #[path = "program/supervised_larder.rs"]
 mod supervised_larder;
+#[path = "program/support_collected.rs"]
+mod support_collected;
 #[path = "program/taken_over.rs"]
 mod taken_over;
 #[path = "program/test_browser.rs"]

@@ -158,7 +158,6 @@ counters! {
     purges: Total, "PURGE requests carried out";
     refused: Total, "Requests refused as malformed or over a limit";
     errors: Total, "Answers that we made because an origin failed";
-    panics: Total, "Transactions that ended in a panic";
     bytes_in as received_bytes: Total, "Bytes read from clients";
     bytes_out as sent_bytes: Total, "Bytes written to clients";
     answers_cut: Total, "Answers that ended before their last byte";

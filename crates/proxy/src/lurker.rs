@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::core::Shared;
 use crate::purge_orders::give_way_to_cores;
+use crate::vital::vital_thread;
 
 /// How often it looks whether there is a ban.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -22,7 +23,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<()> {
         give_way_to_cores();
         work_off(&shared);
     };
-    std::thread::Builder::new().name("larder-lurker".to_owned()).spawn(work).map(drop)
+    vital_thread("larder-lurker", "what works off bans", work).map(drop)
 }
 
 fn work_off(shared: &Weak<Shared>) {

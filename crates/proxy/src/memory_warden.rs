@@ -12,6 +12,7 @@ use crate::core::Shared;
 use crate::limits::{CONNECTIONS_ALWAYS, MEMORY_LOOK_OFTEN, MEMORY_LOOK_SELDOM, MEMORY_SAY_EVERY};
 use crate::memory_share::MemoryShare;
 use crate::stderr_line::complain;
+use crate::vital::vital_thread;
 
 /// After so many looks in a row at which nothing was found to cut, there is nothing.
 const LOOKS_WITHOUT_CUT_MAX: u32 = 3;
@@ -42,7 +43,7 @@ pub(crate) fn start(shared: &Arc<Shared>, process: Arc<dyn ProcessMemory>) -> st
         cut_silent_for: MEMORY_SAY_EVERY,
     };
     let shared = Arc::downgrade(shared);
-    std::thread::Builder::new().name("larder-memory".to_owned()).spawn(move || warden.watch(&shared)).map(drop)
+    vital_thread("larder-memory", "what watches the memory", move || warden.watch(&shared)).map(drop)
 }
 
 struct Warden {

@@ -25,6 +25,7 @@ use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_INTERVAL_MIN, PROBES_AT_ONCE_MAX
 use crate::origin::{Address, Origin, Span};
 use crate::settings::ProbeSettings;
 use crate::socket::Socket;
+use crate::vital::vital_thread;
 
 /// Started when it is first needed, ended when it is dropped.
 #[derive(Default)]
@@ -99,7 +100,7 @@ fn start() -> Result<ProberThread, String> {
         // An error is the end, too: the other side is gone.
         let _ = runtime.block_on(ended);
     };
-    std::thread::Builder::new().name("larder-prober".to_owned()).spawn(run).map_err(why)?;
+    vital_thread("larder-prober", "what probes backends", run).map_err(why)?;
     Ok(ProberThread { handle, at_once: Arc::new(Semaphore::new(PROBES_AT_ONCE_MAX)), _end: end })
 }
 

@@ -59,6 +59,7 @@ use crate::unsliceable::Unsliceable;
 use crate::url_variations::UrlVariations;
 use crate::vcl_shelf::{VclError, VclShelf};
 use crate::vcl_site::VclProgram;
+use crate::vital::vital_thread;
 use crate::worker;
 
 /// The least memory a store can work with.
@@ -169,7 +170,7 @@ impl Proxy {
             .map(|index| {
                 let shared = Arc::clone(&shared);
                 let name = format!("larder-{index}");
-                std::thread::Builder::new().name(name).spawn(move || worker::run(index, shared))
+                vital_thread(name, "a worker", move || worker::run(index, shared))
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::Thread)?;

@@ -16,6 +16,7 @@ use crate::listener;
 use crate::mailbox::Message;
 use crate::slots::CloseReason;
 use crate::traces::export_queue::ExportSignal;
+use crate::vital::Vital;
 
 /// How often deadlines are looked at, dead objects dropped, and the log handed over.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -85,6 +86,7 @@ fn open(core: &Rc<Core>, listener: Listener) {
     let core = Rc::clone(core);
     core.listeners_open.set(core.listeners_open.get() + 1);
     tokio::task::spawn_local(async move {
+        let _vital = Vital::part("what accepts connections");
         listener::run(Rc::clone(&core), listener).await;
         core.listeners_open.set(core.listeners_open.get() - 1);
     });
@@ -111,6 +113,7 @@ fn end_now(core: &Core) {
 
 /// What is done a few times a second rather than per request.
 async fn tick(core: Rc<Core>) {
+    let _vital = Vital::part("what looks after a core");
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

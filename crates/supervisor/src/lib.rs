@@ -5,6 +5,7 @@
 //! that serves has the other end of a link ([`begin`], [`ServingLink`]). The words between them are in `link_word.rs`.
 
 mod child;
+mod crash_reports;
 mod kept_sockets;
 pub mod limits;
 mod link_socket;
@@ -17,6 +18,7 @@ mod succession;
 mod supervised_program;
 mod supervising;
 
+pub use crash_reports::CrashReports;
 pub use kept_sockets::KeptSockets;
 pub use link_socket::LinkSocket;
 pub use link_word::Datagram;

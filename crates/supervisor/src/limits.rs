@@ -32,6 +32,10 @@ pub const LEAVING_MARGIN: Duration = Duration::from_secs(60);
 /// Words of one process that are heard before anybody else has a turn.
 pub const WORDS_A_TURN_MAX: usize = 64;
 
+/// What is kept of defects and deaths: lines, and bytes of one. Few enough for all of them to wait unread on a link.
+pub const REPORTS_MAX: usize = 8;
+pub const REPORT_BYTES_MAX: usize = 4 << 10;
+
 /// Between asking one that says nothing to end (SIGABRT) and ending it (SIGKILL).
 pub const ABORT_PATIENCE: Duration = Duration::from_secs(5);
 

@@ -37,6 +37,15 @@ impl LinkSocket {
 
     /// Says one. A peer that is gone is an error, never a signal.
     pub fn send(&self, datagram: &Datagram) -> io::Result<()> {
+        self.send_with(datagram, SendFlags::NOSIGNAL)
+    }
+
+    /// The same, if there is room: else `WouldBlock`.
+    pub fn send_now(&self, datagram: &Datagram) -> io::Result<()> {
+        self.send_with(datagram, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    }
+
+    fn send_with(&self, datagram: &Datagram, flags: SendFlags) -> io::Result<()> {
         if datagram.text.len() > WORD_BYTES_MAX || datagram.sockets.len() > SOCKETS_PER_WORD_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a word is longer than the link takes"));
         }
@@ -48,7 +57,7 @@ impl LinkSocket {
         }
         let bytes = [IoSlice::new(datagram.text.as_bytes())];
         loop {
-            match sendmsg(&self.0, &bytes, &mut with, SendFlags::NOSIGNAL) {
+            match sendmsg(&self.0, &bytes, &mut with, flags) {
                 Err(rustix::io::Errno::INTR) => {}
                 result => return result.map(|_| ()).map_err(io::Error::from),
             }

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | supervisor | `have NAME` | sockets | they are kept under this name; several words of a name add up |
 //! | | `begin VERSION DEATHS`, `begin VERSION DEATHS beside` | one end of the way to the former process, if there is one that still serves | all that is kept has been said: start. `DEATHS`: so many serving processes have died before their time; `beside`: others still answer clients |
+//! | | `reported LINE` | | what was known of a defect or a death before you; before `begin` |
 //! | | `alone` | | none of them does any more |
 //! | | `succeeded PROCESS` | | that one serves in your place from here on |
 //! | | `heir` | the other end of that way | somebody is about to take over |
@@ -14,6 +15,7 @@
 //! | | `ready VERSION` | | I serve |
 //! | | `alive SECONDS` | | I go round; worry if I say nothing for so long |
 //! | | `notify DATAGRAM` | | for the service manager |
+//! | | `report LINE` | | a defect was met: keep this for who comes after me |
 //! | | `upgrade` | | start who comes after me |
 
 use std::os::fd::OwnedFd;
@@ -29,6 +31,7 @@ const BESIDE: &str = " beside";
 #[derive(Debug)]
 pub enum SupervisorWord {
     Have { name: String, sockets: Vec<OwnedFd> },
+    Reported(String),
     Begin { version: u32, deaths: u64, beside: bool, former: Option<OwnedFd> },
     Alone,
     Heir(OwnedFd),
@@ -45,6 +48,7 @@ pub enum ServingWord {
     Ready { version: u32 },
     Alive { patience: Duration },
     Notify(String),
+    Report(String),
     Upgrade,
 }
 
@@ -65,6 +69,7 @@ impl SupervisorWord {
     pub fn datagram(self) -> Datagram {
         match self {
             SupervisorWord::Have { name, sockets } => Datagram::of(format!("have {name}"), sockets),
+            SupervisorWord::Reported(line) => Datagram::of(format!("reported {line}"), Vec::new()),
             SupervisorWord::Begin { version, deaths, beside, former } => {
                 let beside = if beside { BESIDE } else { "" };
                 Datagram::of(format!("begin {version} {deaths}{beside}"), former.into_iter().collect())
@@ -81,6 +86,7 @@ impl SupervisorWord {
         let mut sockets = sockets.into_iter();
         Some(match split(&text) {
             ("have", name) => SupervisorWord::Have { name: name.to_owned(), sockets: sockets.collect() },
+            ("reported", line) => SupervisorWord::Reported(line.to_owned()),
             ("begin", text) => {
                 let (numbers, beside) = text.strip_suffix(BESIDE).map_or((text, false), |numbers| (numbers, true));
                 let (version, deaths) = numbers.split_once(' ')?;
@@ -105,6 +111,7 @@ impl ServingWord {
             ServingWord::Ready { version } => Datagram::of(format!("ready {version}"), Vec::new()),
             ServingWord::Alive { patience } => Datagram::of(format!("alive {}", patience.as_secs()), Vec::new()),
             ServingWord::Notify(datagram) => Datagram::of(format!("notify {datagram}"), Vec::new()),
+            ServingWord::Report(line) => Datagram::of(format!("report {line}"), Vec::new()),
             ServingWord::Upgrade => Datagram::of("upgrade".to_owned(), Vec::new()),
         }
     }
@@ -118,6 +125,7 @@ impl ServingWord {
             ("ready", version) => ServingWord::Ready { version: version.parse().ok()? },
             ("alive", seconds) => ServingWord::Alive { patience: Duration::from_secs(seconds.parse().ok()?) },
             ("notify", datagram) => ServingWord::Notify(datagram.to_owned()),
+            ("report", line) => ServingWord::Report(line.to_owned()),
             ("upgrade", "") => ServingWord::Upgrade,
             _ => return None,
         })
@@ -152,6 +160,7 @@ mod tests {
             (ServingWord::Ready { version: 7 }, "Some(Ready { version: 7 })"),
             (ServingWord::Alive { patience: Duration::from_secs(30) }, "Some(Alive { patience: 30s })"),
             (ServingWord::Notify("READY=1\nSTATUS=a b".into()), "Some(Notify(\"READY=1\\nSTATUS=a b\"))"),
+            (ServingWord::Report("a panic at x: y".into()), "Some(Report(\"a panic at x: y\"))"),
             (ServingWord::Upgrade, "Some(Upgrade)"),
         ] {
             assert_eq!(said(word), expect);
@@ -162,6 +171,7 @@ mod tests {
             let expect = format!("Some(Begin {{ version: 1, deaths: 3, beside: {beside}, former: None }})");
             assert_eq!(said(SupervisorWord::Begin { version: 1, deaths: 3, beside, former: None }), expect);
         }
+        assert_eq!(said(SupervisorWord::Reported("a b".into())), "Some(Reported(\"a b\"))");
         assert_eq!(said(SupervisorWord::Alone), "Some(Alone)");
         assert_eq!(said(SupervisorWord::Succeeded { process: 12 }), "Some(Succeeded { process: 12 })");
         assert!(said(SupervisorWord::Heir(socket())).starts_with("Some(Heir(OwnedFd"));

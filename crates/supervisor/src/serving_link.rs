@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use crate::kept_sockets::KeptSockets;
-use crate::limits::SOCKETS_PER_WORD_MAX;
+use crate::limits::{REPORTS_MAX, SOCKETS_PER_WORD_MAX};
 use crate::link_socket::LinkSocket;
 use crate::link_word::{ServingWord, SupervisorWord, VERSION};
 
@@ -25,6 +25,8 @@ pub struct Beginning {
     pub beside: bool,
     /// So many serving processes have died before their time since the supervisor was started.
     pub deaths: u64,
+    /// What they have said of their defects, and what was seen of their ends: the last lines.
+    pub reports: Vec<String>,
 }
 
 /// What a supervisor says while its process serves.
@@ -46,15 +48,16 @@ pub enum Said {
 pub fn begin() -> io::Result<Beginning> {
     let link = LinkSocket::on(std::io::stdin().as_fd().try_clone_to_owned()?)?;
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-    let mut kept = KeptSockets::default();
+    let (mut kept, mut reports) = (KeptSockets::default(), Vec::new());
     loop {
         let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "the supervisor is gone");
         match SupervisorWord::read(link.receive()?.ok_or_else(gone)?) {
             Some(SupervisorWord::Have { name, sockets }) => {
                 kept.keep(&name, sockets);
             }
+            Some(SupervisorWord::Reported(line)) if reports.len() < REPORTS_MAX => reports.push(line),
             Some(SupervisorWord::Begin { version: VERSION, deaths, beside, former }) => {
-                return Ok(Beginning { link: ServingLink(link), kept, former, beside, deaths });
+                return Ok(Beginning { link: ServingLink(link), kept, former, beside, deaths, reports });
             }
             Some(SupervisorWord::Begin { version, .. }) => {
                 let why = format!(
@@ -98,6 +101,11 @@ impl ServingLink {
     /// Has a datagram sent to the service manager.
     pub fn notify(&self, datagram: &str) -> io::Result<()> {
         self.say(ServingWord::Notify(datagram.to_owned()))
+    }
+
+    /// Has a line about a defect kept beyond this process. Nobody waits for a supervisor that takes nothing: what has no room is lost.
+    pub fn report(&self, line: &str) -> io::Result<()> {
+        self.0.send_now(&ServingWord::Report(line.to_owned()).datagram())
     }
 
     /// Has the program as it lies there now take over.

@@ -56,9 +56,11 @@ pub fn hand_over(
     Err(failed(&program.path.display().to_string(), error))
 }
 
-/// What there is to know: how many have died, a line for each child, with its link, and one for each name that is kept.
+/// What there is to know: how many have died, what was reported, a line for each child, with its link, and one for each name that is kept.
 fn told(processes: &Processes, now: Duration) -> io::Result<Vec<Datagram>> {
     let mut told = vec![Datagram { text: format!("deaths {}", processes.deaths), sockets: Vec::new() }];
+    let reports = processes.reports.lines();
+    told.extend(reports.map(|line| Datagram { text: format!("reported {line}"), sockets: Vec::new() }));
     for child in &processes.children {
         let part = if child.part == Part::Serving { "serving" } else { "leaving" };
         let link = child.link.iter().map(|link| link.as_fd().try_clone_to_owned()).collect::<io::Result<Vec<_>>>()?;
@@ -83,6 +85,7 @@ pub fn take_over(now: Duration) -> io::Result<Processes> {
         match words[..] {
             ["child", facts] => processes.children.extend(child(facts, sockets, now)?),
             ["deaths", count] => processes.deaths = count.parse().unwrap_or_default(),
+            ["reported", line] => processes.reports.keep(line),
             ["kept", name] => {
                 processes.kept.keep(name, sockets);
             }

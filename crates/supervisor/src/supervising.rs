@@ -31,6 +31,8 @@ pub trait Surroundings {
     fn now(&self) -> Duration;
     /// A line for the operator.
     fn say(&self, sentence: &str);
+    /// The time of day, for who reads a report later.
+    fn date(&self) -> String;
     /// A datagram for the service manager.
     fn notify(&self, datagram: &str);
     /// The one that serves goes round: for a watchdog of the service manager.
@@ -191,6 +193,9 @@ impl<'a> Supervisor<'a> {
             child.link = None;
             return;
         };
+        for line in self.processes.reports.lines() {
+            child.say(SupervisorWord::Reported(line.to_owned()));
+        }
         for (name, sockets) in copies {
             child.say(SupervisorWord::Have { name, sockets });
         }
@@ -231,18 +236,20 @@ impl<'a> Supervisor<'a> {
 
     /// What serving processes have said.
     fn hear(&mut self) {
-        for at in 0..self.processes.children.len() {
-            for _ in 0..WORDS_A_TURN_MAX {
-                let child = &mut self.processes.children[at];
-                let Some(link) = &child.link else { break };
-                match link.receive_now() {
-                    Ok(Some(datagram)) => match ServingWord::read(datagram) {
-                        Some(word) => self.heard(at, word),
-                        None => self.surroundings.say("warning: a word of the serving process is not understood"),
-                    },
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Ok(None) | Err(_) => child.link = None,
-                }
+        (0..self.processes.children.len()).for_each(|at| self.hear_one(at));
+    }
+
+    fn hear_one(&mut self, at: usize) {
+        for _ in 0..WORDS_A_TURN_MAX {
+            let child = &mut self.processes.children[at];
+            let Some(link) = &child.link else { break };
+            match link.receive_now() {
+                Ok(Some(datagram)) => match ServingWord::read(datagram) {
+                    Some(word) => self.heard(at, word),
+                    None => self.surroundings.say("warning: a word of the serving process is not understood"),
+                },
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Ok(None) | Err(_) => child.link = None,
             }
         }
     }
@@ -273,6 +280,7 @@ impl<'a> Supervisor<'a> {
                 self.surroundings.notify(&of_service(&datagram))
             }
             ServingWord::Notify(_) => {}
+            ServingWord::Report(line) => self.processes.reports.keep(&line),
             ServingWord::Upgrade => self.upgrade(),
             ServingWord::Ready { version } => self.ready(at, version),
         }
@@ -339,6 +347,8 @@ impl<'a> Supervisor<'a> {
             match self.processes.children[at].ending() {
                 None => at += 1,
                 Some(ending) => {
+                    // Its last words, which may say why.
+                    self.hear_one(at);
                     let child = self.processes.children.remove(at);
                     self.ended(&child, ending);
                     if let [only] = &mut self.processes.children[..] {
@@ -366,7 +376,7 @@ impl<'a> Supervisor<'a> {
                 // It is on its way, and takes over from nobody now.
                 Some(coming) => {
                     coming.part = Part::Serving;
-                    self.processes.deaths += 1;
+                    self.died(child, ending);
                     self.surroundings
                         .say(&format!("error: the serving process {pid} {ending}; the next one takes its place"));
                 }
@@ -400,8 +410,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn start_again(&mut self, child: &Child, ending: Ending) {
+    /// Before its time.
+    fn died(&mut self, child: &Child, ending: Ending) {
         self.processes.deaths += 1;
+        let (date, pid) = (self.surroundings.date(), child.pid.as_raw_pid());
+        let lived = self.surroundings.now().saturating_sub(child.started).as_secs();
+        self.processes.reports.keep(&format!("{date} the serving process {pid} {ending} after {lived} s"));
+    }
+
+    fn start_again(&mut self, child: &Child, ending: Ending) {
+        self.died(child, ending);
         let now = self.surroundings.now();
         let pause = self.pause.after(now.saturating_sub(child.started), child.has_served);
         let when = match pause {

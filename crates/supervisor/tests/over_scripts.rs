@@ -35,6 +35,10 @@ impl Surroundings for Stage {
         self.said.lock().unwrap().push(sentence.to_owned());
     }
 
+    fn date(&self) -> String {
+        "2026-11-30".to_owned()
+    }
+
     fn notify(&self, datagram: &str) {
         self.notified.lock().unwrap().push(datagram.to_owned());
     }
@@ -115,15 +119,19 @@ fn one_that_never_serves_ends_it_with_its_code() {
 
 #[test]
 fn one_that_dies_is_started_again_and_told_so() {
-    let dies = format!("{BEGIN}{READY}exit 3\n");
-    let stays = format!("{BEGIN}{READY}printf 'alive 30' >&0\nprintf 'notify READY=1' >&0\n{STAY}");
+    let dies = format!("{BEGIN}{READY}printf 'report a defect' >&0\nexit 3\n");
+    let stays = format!("{BEGIN}{BEGIN}{BEGIN}{READY}printf 'alive 30' >&0\nprintf 'notify READY=1' >&0\n{STAY}");
     let stage = Stage::new("dies", &[&dies, &stays]);
     let code = stage.supervise(|| {
         stage.wait_for("the second one is heard", || stage.notified.lock().unwrap().contains(&"READY=1".to_owned()));
         stage.end();
     });
     assert_eq!(code, 128 + 15, "sleep knows no other end");
-    assert_eq!(stage.file("heard"), "1 begin 1 0\n2 begin 1 1\n");
+    let (heard, pid) = (stage.file("heard"), stage.process(1).as_raw_pid());
+    let until = format!(
+        "1 begin 1 0\n2 reported a defect\n2 reported 2026-11-30 the serving process {pid} ended with code 3 after "
+    );
+    assert!(heard.starts_with(&until) && heard.ends_with(" s\n2 begin 1 1\n"), "{heard}");
     assert!(stage.has_said("ended with code 3; another one is started"));
     assert_eq!(*stage.notified.lock().unwrap(), ["beat", "READY=1"]);
 }

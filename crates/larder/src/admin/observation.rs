@@ -11,6 +11,7 @@ use proxy::{CodingStatus, Edge, HitRatios, MemoryStatus, OriginStatus, Proxy, Vc
 use super::exchange_figures::ExchangeFigures;
 use crate::acme_board::AcmeStatus;
 use crate::addresses::show_listen;
+use crate::panics::{self, PanicFigures};
 use crate::process_memory;
 use crate::reload_board::ReloadFigures;
 use crate::sandbox::{self, SandboxState};
@@ -49,6 +50,7 @@ pub struct Observation {
     pub acme_counts: (u64, u64),
     pub reloads: ReloadFigures,
     pub processes: ProcessFigures,
+    pub panics: PanicFigures,
     /// Of the log of purges that is shared, if one is.
     pub fleet: Option<FleetStatus>,
     pub fleet_lease_lapsed: bool,
@@ -145,6 +147,7 @@ impl Observation {
             acme_counts: circumstances.acme_counts,
             reloads: circumstances.reloads,
             processes: circumstances.processes,
+            panics: panics::figures(),
             fleet: circumstances.fleet,
             fleet_lease_lapsed: proxy.has_fleet_lease_lapsed(),
             shared: proxy.shared_tier_status(),
@@ -292,6 +295,7 @@ pub mod tests {
             }],
             acme_counts: (6, 5),
             processes: ProcessFigures { deaths: 3, upgrades_refused: 1 },
+            panics: PanicFigures { count: 2, places: Vec::new(), reports: vec!["it was ended".to_owned()] },
             reloads: ReloadFigures {
                 taken: 8,
                 refused: 7,

@@ -16,6 +16,7 @@ use crate::forward::known_credentials::KnownCredentials;
 use crate::forward::password_file::PasswordFile;
 use crate::limits::VERIFICATIONS_WAITING_MAX;
 use crate::stderr_line::complain;
+use crate::vital::vital_thread;
 
 /// How often the file is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -51,9 +52,7 @@ impl Passwords {
         let known = Arc::new(KnownCredentials::default());
         let (questions, asked) = sync_channel(VERIFICATIONS_WAITING_MAX);
         let verifier = Verifier { stamp: stamp_of(path), path: path.to_owned(), file, known: Arc::clone(&known) };
-        std::thread::Builder::new()
-            .name("larder-passwords".into())
-            .spawn(move || verifier.run(&asked))
+        vital_thread("larder-passwords", "what verifies passwords", move || verifier.run(&asked))
             .map_err(|why| format!("no thread to verify passwords: {why}"))?;
         Ok(Arc::new(Passwords { path: path.to_owned(), known, questions }))
     }

@@ -21,6 +21,7 @@ use super::origin_names::NameAnswer;
 use super::service_name::{self, FoundAddress, ServicePart};
 use crate::clock::Moment;
 use crate::settings::ResolverSettings;
+use crate::vital::vital_thread;
 
 const HOSTS_FILE: &str = "/etc/hosts";
 
@@ -67,10 +68,8 @@ impl Resolver {
 fn start(settings: ResolverSettings) -> Option<mpsc::UnboundedSender<NameQuery>> {
     let (asker, asked) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    std::thread::Builder::new()
-        .name("larder-resolver".into())
-        .spawn(move || runtime.block_on(answer_all(settings, asked)))
-        .ok()?;
+    let answer = move || runtime.block_on(answer_all(settings, asked));
+    vital_thread("larder-resolver", "what looks up names", answer).ok()?;
     Some(asker)
 }
 

@@ -41,6 +41,14 @@ pub const ROWS: &[MetricDefinition] = &[
             to.one(seen.processes.upgrades_refused);
         },
     ),
+    counter(
+        "larder_panics_total",
+        Unit::Count,
+        "Panics: defects of larder that cost an exchange, or the process",
+        |seen, to| {
+            to.one(seen.panics.count);
+        },
+    ),
     gauge(
         "larder_sandbox",
         Unit::Count,
