@@ -10,7 +10,7 @@ use acme::limits::{CHALLENGE_LOOK_EVERY, ORDERS_MAX};
 use acme::{
     AcmeAuthority, Challenge, ChallengeKind, ChallengeSink, NameSet, News, Renewer, SharedChallenges, Surroundings,
 };
-use proxy::{HttpChallenges, vital_thread, wall_now_ms};
+use proxy::{HttpChallenges, Vital, vital_thread, wall_now_ms};
 use tls::AlpnChallenges;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
@@ -122,6 +122,7 @@ impl UnderWay {
         let orders = Arc::clone(&self.orders);
         let mut renewer = Renewer::new(names.clone(), folder, authority, settings.pause_first, orders);
         async move {
+            let _vital = Vital::part("what renews certificates");
             let voice = Voice { names: &names, directory: &directory, board: &board, said_at_s: Cell::new(None) };
             let around = Surroundings { now_s: &now_s, luck: &fastrand::f64, tell: &|news| voice.tell(news) };
             loop {
@@ -136,6 +137,7 @@ impl UnderWay {
 fn look_at_others(settings: &AcmeSettings, sink: Arc<ChallengeAnswers>) -> impl Future<Output = ()> + use<> {
     let mut shared = SharedChallenges::new(&settings.state_folder(), sink);
     async move {
+        let _vital = Vital::part("what answers for other nodes' orders");
         loop {
             shared.look(now_s());
             tokio::time::sleep(CHALLENGE_LOOK_EVERY).await;

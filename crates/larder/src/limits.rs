@@ -232,12 +232,13 @@ pub const LAB_RESULTS_BYTES_MAX: u64 = 512 << 20;
 /// The width of a lab's table where no terminal says its own.
 pub const LAB_TABLE_COLUMNS: usize = 140;
 
-/// A part of what `larder support` collects.
+/// How long `larder support` waits for a larder that may hang, and a part of what it collects.
+pub const SUPPORT_PATIENCE: Duration = Duration::from_secs(10);
 pub const SUPPORT_PART_BYTES_MAX: usize = 4 << 20;
 
-/// What is kept of panics: places that are counted apart, how many of each are said before it is one in a while, and how often that is.
-pub const PANIC_PLACES_MAX: usize = 64;
-pub const PANICS_SAID_EACH: u64 = 3;
+/// What is kept of panics: locations that are counted apart, how many of each are reported before one in a while is said, and how often.
+pub const PANIC_LOCATIONS_MAX: usize = 64;
+pub const PANICS_REPORTED_EACH: u64 = 3;
 pub const PANIC_SAY_EVERY: Duration = Duration::from_secs(60);
 /// A report of one: characters of what it says, and addresses of the way there. All of it has to fit into what a supervisor keeps.
 pub const REPORT_WORDS_MAX: usize = 300;

@@ -1,8 +1,9 @@
-//! The addresses of a crash report by their names, as far as this program is of the same build and has names in it.
+//! The addresses of a crash report by their names, as far as this program is of the same build and has names in it. For `larder support`,
+//! which has the second that it takes; a process that serves has not. It reads what `crash_report` writes.
 
 use std::ffi::c_void;
 
-use crate::build_identity::BuildIdentity;
+use crate::build_identity::{BuildIdentity, UNKNOWN};
 use crate::crash_report::BACKTRACE;
 
 /// A report, with a line below it for each address that has a name.
@@ -10,7 +11,7 @@ pub fn named(report: &str) -> String {
     let Some((sentence, way)) = report.rsplit_once(BACKTRACE) else { return format!("{report}\n") };
     let mut words = way.split(' ').skip(1);
     let (build, identity) = (words.next().unwrap_or_default(), BuildIdentity::of_this_program());
-    if build != identity.id {
+    if build != identity.id || build == UNKNOWN {
         return format!(
             "{report}\n  (another build than this program's, {}: that one can name the addresses)\n",
             identity.id
@@ -25,7 +26,7 @@ fn named_address(word: &str, identity: &BuildIdentity) -> Option<String> {
     let offset = usize::from_str_radix(word.strip_prefix("0x")?, 16).ok()?;
     let mut lines = String::new();
     // It is where the call returns to: the call is before it.
-    let address = identity.place.start.checked_add(offset)?.checked_sub(1)?;
+    let address = identity.mapping.start.checked_add(offset)?.checked_sub(1)?;
     backtrace::resolve(address as *mut c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
         let place = symbol.filename().zip(symbol.lineno());

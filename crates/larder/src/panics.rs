@@ -1,7 +1,8 @@
 //! What becomes of a panic: a line for the operator, a count for each place, and a report that outlives the process.
 //!
 //! A backtrace with names maps the debug info of the whole program, a hundred MB of it, and holds its thread up for a
-//! second; a program that serves goes on with addresses, which `larder support` names. `RUST_BACKTRACE=full` asks for all of it at once.
+//! second; a program that serves goes on with addresses, which `larder support` names. `RUST_BACKTRACE=full` asks for all of it at once; a
+//! process that has given up its files (`sandbox`) finds no names then.
 
 use std::panic::PanicHookInfo;
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use proxy::manager_now_us;
 use supervisor::{CrashReports, ServingLink};
 
 use crate::build_identity::BuildIdentity;
-use crate::crash_report::CrashReport;
-use crate::limits::{PANIC_PLACES_MAX, PANIC_SAY_EVERY, PANICS_SAID_EACH};
+use crate::crash_report::{location_of, report_of, sentence_of};
+use crate::limits::{PANIC_LOCATIONS_MAX, PANIC_SAY_EVERY, PANICS_REPORTED_EACH};
 use crate::say::say;
 
-/// How often it came to a panic at one place.
+/// How often it came to a panic at one location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PanicPlace {
+pub struct PanicLocation {
     /// File, line and column.
-    pub place: String,
+    pub location: String,
     pub count: u64,
 }
 
@@ -28,7 +29,7 @@ pub struct PanicPlace {
 pub struct PanicFigures {
     pub count: u64,
     /// From the first on.
-    pub places: Vec<PanicPlace>,
+    pub locations: Vec<PanicLocation>,
     /// The last ones of this process and of those before it, and deaths of those, each a line.
     pub reports: Vec<String>,
 }
@@ -38,14 +39,14 @@ static BOARD: Mutex<PanicBoard> = Mutex::new(PanicBoard::new());
 /// Of this process.
 struct PanicBoard {
     count: u64,
-    places: Vec<Known>,
+    locations: Vec<Known>,
     reports: Option<CrashReports>,
     /// Where reports outlive the process.
     supervisor: Option<Arc<ServingLink>>,
 }
 
 struct Known {
-    place: String,
+    location: String,
     count: u64,
     /// Those among them that nothing was said of.
     unsaid: u64,
@@ -53,41 +54,51 @@ struct Known {
     said_us: Option<u64>,
 }
 
-/// For places beyond those that are counted apart.
+/// What is done about one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is one of the first there.
+    Reported,
+    /// It is said, with how many there were unsaid before it.
+    Said {
+        unsaid: u64,
+    },
+    Counted,
+}
+
+/// For those beyond the locations that are counted apart.
 const ELSEWHERE: &str = "elsewhere";
 
 impl PanicBoard {
     const fn new() -> PanicBoard {
-        PanicBoard { count: 0, places: Vec::new(), reports: None, supervisor: None }
+        PanicBoard { count: 0, locations: Vec::new(), reports: None, supervisor: None }
     }
 
-    /// Counts one. `Some`: it is to be said, with how many there were unsaid before it.
-    fn note(&mut self, place: &str, now_us: u64) -> Option<u64> {
+    fn note(&mut self, location: &str, now_us: u64) -> Verdict {
         self.count += 1;
-        let at = match self.places.iter().position(|known| known.place == place) {
-            Some(at) => at,
-            None => {
-                let is_full = self.places.len() >= PANIC_PLACES_MAX;
-                let place = if is_full { ELSEWHERE } else { place };
-                match self.places.iter().position(|known| known.place == place) {
-                    Some(at) => at,
-                    None => {
-                        self.places.push(Known { place: place.to_owned(), count: 0, unsaid: 0, said_us: None });
-                        self.places.len() - 1
-                    }
-                }
-            }
-        };
-        let known = &mut self.places[at];
+        let known = self.known(location);
         known.count += 1;
+        let is_first = known.count <= PANICS_REPORTED_EACH;
         let is_over = |said_us: u64| u128::from(now_us.saturating_sub(said_us)) >= PANIC_SAY_EVERY.as_micros();
-        let is_due = known.said_us.is_none_or(is_over);
-        if known.count > PANICS_SAID_EACH && !is_due {
+        if !is_first && !known.said_us.is_none_or(is_over) {
             known.unsaid += 1;
-            return None;
+            return Verdict::Counted;
         }
         known.said_us = Some(now_us);
-        Some(std::mem::take(&mut known.unsaid))
+        let unsaid = std::mem::take(&mut known.unsaid);
+        // One that never ends must not push out what is kept of others.
+        if is_first { Verdict::Reported } else { Verdict::Said { unsaid } }
+    }
+
+    fn known(&mut self, location: &str) -> &mut Known {
+        let is_full = self.locations.len() >= PANIC_LOCATIONS_MAX;
+        let find = |all: &[Known], location: &str| all.iter().position(|known| known.location == location);
+        let location = if is_full && find(&self.locations, location).is_none() { ELSEWHERE } else { location };
+        let at = find(&self.locations, location).unwrap_or_else(|| {
+            self.locations.push(Known { location: location.to_owned(), count: 0, unsaid: 0, said_us: None });
+            self.locations.len() - 1
+        });
+        &mut self.locations[at]
     }
 }
 
@@ -96,69 +107,86 @@ pub fn are_said_in_a_line() {
     let is_wanted = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value == "full");
     BuildIdentity::of_this_program();
     std::panic::set_hook(Box::new(move |panic| {
-        met(panic);
-        if is_wanted {
+        if met(panic) != Verdict::Counted && is_wanted {
             say!("{}", std::backtrace::Backtrace::force_capture());
         }
     }));
 }
 
-fn met(panic: &PanicHookInfo<'_>) {
-    let report = CrashReport::of(panic);
+fn met(panic: &PanicHookInfo<'_>) -> Verdict {
+    let verdict = BOARD.lock().note(&location_of(panic), manager_now_us());
+    let sentence = match verdict {
+        Verdict::Counted => return verdict,
+        Verdict::Said { .. } | Verdict::Reported => sentence_of(panic),
+    };
+    match verdict {
+        Verdict::Reported => {
+            report(&sentence);
+            say!("error: {sentence}; `larder support` has the report");
+        }
+        Verdict::Said { unsaid } => say!("error: {sentence} ({unsaid} more there since it was last said)"),
+        Verdict::Counted => {}
+    }
+    verdict
+}
+
+/// Before anybody who does not read stderr can hold it up.
+fn report(sentence: &str) {
+    let line = report_of(sentence);
     let mut board = BOARD.lock();
-    let Some(unsaid) = board.note(&report.place, manager_now_us()) else { return };
-    let line = report.line();
     board.reports.get_or_insert_default().keep(&line);
     let supervisor = board.supervisor.clone();
     drop(board);
-    let more = if unsaid == 0 { String::new() } else { format!(" ({unsaid} more there since it was last said)") };
-    say!("error: {}{more}; `larder support` has the report", report.sentence());
-    // One that takes nothing keeps nothing; the sentence is said all the same.
+    // One that takes nothing keeps nothing.
     let _ = supervisor.map(|supervisor| supervisor.report(&line));
 }
 
 /// What a supervisor has kept, and that it is to be told of what comes.
-pub fn outlive_the_process(supervisor: Arc<ServingLink>, before: &[String]) {
+pub fn outlive_the_process(supervisor: Arc<ServingLink>, before: CrashReports) {
     let mut board = BOARD.lock();
     board.supervisor = Some(supervisor);
-    let reports = board.reports.get_or_insert_default();
-    before.iter().for_each(|line| reports.keep(line));
+    board.reports = Some(before);
 }
 
 pub fn figures() -> PanicFigures {
     let board = BOARD.lock();
-    let places = board.places.iter().map(|known| PanicPlace { place: known.place.clone(), count: known.count });
+    let of = |known: &Known| PanicLocation { location: known.location.clone(), count: known.count };
     let reports = board.reports.iter().flat_map(CrashReports::lines).map(str::to_owned);
-    PanicFigures { count: board.count, places: places.collect(), reports: reports.collect() }
+    PanicFigures { count: board.count, locations: board.locations.iter().map(of).collect(), reports: reports.collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
+    use supervisor::LinkSocket;
+
     use super::*;
 
     #[test]
-    fn the_first_ones_of_a_place_are_said_and_then_one_a_minute() {
+    fn the_first_ones_of_a_location_are_reported_and_later_one_a_minute_is_said() {
         let (mut board, now) = (PanicBoard::new(), 7_000_000);
-        let said: Vec<Option<u64>> = (0..6).map(|_| board.note("a.rs:1:1", now)).collect();
-        assert_eq!(said, [Some(0), Some(0), Some(0), None, None, None]);
-        assert_eq!(board.note("b.rs:1:1", now), Some(0), "another place has its own");
+        let said: Vec<Verdict> = (0..6).map(|_| board.note("a.rs:1:1", now)).collect();
+        use Verdict::{Counted, Reported, Said};
+        assert_eq!(said, [Reported, Reported, Reported, Counted, Counted, Counted]);
+        assert_eq!(board.note("b.rs:1:1", now), Reported, "another one has its own");
         let later = now + PANIC_SAY_EVERY.as_micros() as u64;
-        assert_eq!(board.note("a.rs:1:1", later), Some(3));
-        assert_eq!(board.note("a.rs:1:1", later), None);
-        assert_eq!((board.count, board.places[0].count), (9, 8));
+        assert_eq!(board.note("a.rs:1:1", later), Said { unsaid: 3 });
+        assert_eq!(board.note("a.rs:1:1", later), Counted);
+        assert_eq!((board.count, board.locations[0].count), (9, 8));
     }
 
     #[test]
-    fn places_are_counted_apart_up_to_a_number() {
+    fn locations_are_counted_apart_up_to_a_number() {
         let (mut board, now) = (PanicBoard::new(), 7_000_000);
-        (0..PANIC_PLACES_MAX + 5).for_each(|line| {
+        (0..PANIC_LOCATIONS_MAX + 5).for_each(|line| {
             board.note(&format!("a.rs:{line}:1"), now);
         });
-        assert_eq!(board.places.len(), PANIC_PLACES_MAX + 1);
-        let last = board.places.last().expect("one");
-        assert_eq!((last.place.as_str(), last.count), (ELSEWHERE, 5));
+        board.note("a.rs:0:1", now);
+        assert_eq!(board.locations.len(), PANIC_LOCATIONS_MAX + 1);
+        assert_eq!(board.locations[0].count, 2);
+        let last = board.locations.last().expect("one");
+        assert_eq!((last.location.as_str(), last.count), (ELSEWHERE, 5));
     }
 
     /// Run by the test below, in a process of its own.
@@ -166,17 +194,22 @@ mod tests {
     #[ignore = "it panics"]
     fn a_thread_panics_with_what_a_client_has_sent() {
         are_said_in_a_line();
+        let (serving, supervisor) = LinkSocket::pair().expect("a pair");
+        let mut before = CrashReports::default();
+        before.keep("a death before");
+        outlive_the_process(Arc::new(ServingLink::on(serving)), before);
         let sent = std::env::args().next().unwrap_or_default() + "a client's secret";
         let thread = std::thread::Builder::new().name("larder-0".to_owned());
         let ended = thread.spawn(move || assert!(sent.is_empty(), "cannot read: {sent}")).expect("a thread").join();
         assert!(ended.is_err());
         let figures = figures();
-        println!("figures {} {:?}", figures.count, figures.places);
-        figures.reports.iter().for_each(|line| println!("report {line}"));
+        assert_eq!((figures.count, figures.locations[0].count), (1, 1));
+        figures.reports.iter().for_each(|line| println!("kept {line}"));
+        println!("told {}", supervisor.receive_now().expect("a word").expect("a word").text);
     }
 
     #[test]
-    fn a_report_has_place_build_and_way_there_and_nothing_of_the_client() {
+    fn a_report_has_location_build_and_backtrace_and_nothing_of_the_client() {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         let test = "panics::tests::a_thread_panics_with_what_a_client_has_sent";
         let output = command.args(["--exact", test, "--ignored", "--nocapture"]).output().expect("it can be started");
@@ -184,11 +217,13 @@ mod tests {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{out}{said}");
         let sentence = "error: thread 'larder-0' panicked at crates/larder/src/panics.rs:";
-        assert!(said.contains(sentence) && said.contains("cannot read …; `larder support` has the report"), "{said}");
-        let report = out.lines().find_map(|line| line.strip_prefix("report ")).expect("one is kept");
+        assert!(said.contains(sentence) && said.contains(": cannot …; `larder support` has the report"), "{said}");
+        let kept: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("kept ")).collect();
+        assert_eq!((kept.len(), kept[0]), (2, "a death before"), "{out}");
         let build = &BuildIdentity::of_this_program().id;
-        let (_, way) = report.split_once(&format!("; way there: build {build} ")).expect("its build");
-        assert!(way.split(' ').count() > 3 && way.split(' ').all(|word| word.starts_with("0x")), "{report}");
+        let (_, way) = kept[1].split_once(&format!("; backtrace: build {build} ")).expect("its build");
+        assert!(way.split(' ').count() > 3 && way.split(' ').all(|word| word.starts_with("0x")), "{out}");
+        assert!(out.contains(&format!("told report {}", kept[1])), "{out}");
         assert!(!(out + &said).contains("secret"));
     }
 }

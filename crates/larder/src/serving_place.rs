@@ -68,7 +68,7 @@ impl ServingPlace {
             tls_files::take_over_ticket_secret(former.secrets.tickets.clone());
         }
         let link = Arc::new(link);
-        panics::outlive_the_process(Arc::clone(&link), &reports);
+        panics::outlive_the_process(Arc::clone(&link), reports);
         let keeper = Arc::new(KeptListeners::new(kept, Some(Arc::clone(&link))));
         Ok(ServingPlace { link: Some(link), keeper, former, beside, deaths, orders, heard })
     }

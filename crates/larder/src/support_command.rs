@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use proxy::settings::ListenAddress;
 use proxy::wall_now_ms;
 use rustix::fs::statvfs;
 use rustix::system::uname;
@@ -18,8 +19,9 @@ use serde_json::Value;
 use crate::admin_client::{self, AdminFlags, failed};
 use crate::bounded_file;
 use crate::build_identity::BuildIdentity;
+use crate::config;
 use crate::expiry_watch::show_date;
-use crate::limits::{ADMIN_PATIENCE, SUPPORT_PART_BYTES_MAX};
+use crate::limits::{SUPPORT_PART_BYTES_MAX, SUPPORT_PATIENCE};
 use crate::named_backtrace;
 use crate::quantities::show_size;
 
@@ -71,7 +73,18 @@ pub fn support(flags: &SupportFlags) -> ExitCode {
 }
 
 fn collected(larder: &AdminFlags) -> String {
-    let status = asked(larder, "/status").and_then(|text| parsed(&text));
+    // Where its file does not say whom to ask, why is not to show what else stands there.
+    let admin = larder.config_file().map(|file| config::load_admin(&file));
+    let status = match admin {
+        Some(Err(error)) => Err(error.place()),
+        _ => asked(larder, "/status"),
+    };
+    let silence = status.as_ref().err().cloned();
+    // One that does not answer is not waited for at each page.
+    let asked = |target: &str| silence.clone().map_or_else(|| asked(larder, target), Err);
+    let status = status.and_then(|text| parsed(&text));
+    let here =
+        status.as_ref().map_err(Clone::clone).and_then(|status| on_this_machine(larder, status).map(|()| status));
     let mut text = String::new();
     let mut part = |title: &str, content: Result<String, String>| {
         let content = content.unwrap_or_else(|why| format!("not to be had: {why}\n"));
@@ -81,24 +94,21 @@ fn collected(larder: &AdminFlags) -> String {
     };
     part("larder", Ok(program(status.as_ref().ok())));
     part("machine", Ok(machine()));
-    let process = status.as_ref().map_err(Clone::clone).and_then(|status| {
-        status["processes"]["process"].as_u64().ok_or_else(|| "it does not say its number".to_owned())
-    });
-    part("process that serves", process.map(process_of));
+    part("process that serves", here.clone().map(|status| process_of(&status["processes"]["process"])));
     let crashes = status.as_ref().map(reports).map_err(Clone::clone);
     part("crash reports", crashes);
-    part("what happened", asked(larder, "/history?step=60").and_then(|text| happened(&text)));
-    part("config that holds", asked(larder, "/config").and_then(|text| held(&text)));
+    part("what happened", asked("/history?step=60").and_then(|text| happened(&text)));
+    part("config that holds", asked("/config").and_then(|text| held(&text)));
     part("larder check", checked(larder));
-    part("disks", status.as_ref().map(disks).map_err(Clone::clone));
+    part("disks", here.map(disks));
     part("/status", status.map(|status| format!("{status:#}\n")));
-    part("/metrics", asked(larder, "/metrics"));
+    part("/metrics", asked("/metrics"));
     text
 }
 
 /// The body of a page of the admin address.
 fn asked(larder: &AdminFlags, target: &str) -> Result<String, String> {
-    let (status, body) = admin_client::exchange_within(ADMIN_PATIENCE, larder, ("GET", target), b"")?;
+    let (status, body) = admin_client::exchange_within(SUPPORT_PATIENCE, larder, ("GET", target), b"")?;
     let text = String::from_utf8_lossy(&body).into_owned();
     if status == 200 { Ok(text) } else { Err(format!("{target} is answered {status}: {}", text.trim())) }
 }
@@ -131,8 +141,22 @@ fn machine() -> String {
     text
 }
 
+/// The process that answers may be another machine's, or have another number here.
+fn on_this_machine(larder: &AdminFlags, status: &Value) -> Result<(), String> {
+    let is_near = match admin_client::address_of(larder) {
+        Some(ListenAddress::Tcp(address)) => address.ip().is_loopback(),
+        Some(ListenAddress::Unix(_)) => true,
+        None => false,
+    };
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", status["processes"]["process"]));
+    match is_near && name.is_ok_and(|name| name.trim_end() == "larder") {
+        true => Ok(()),
+        false => Err("larder does not run on this machine, or its processes are not seen from here".to_owned()),
+    }
+}
+
 /// Limits and figures of a process, as far as this user may see them.
-fn process_of(process: u64) -> String {
+fn process_of(process: &Value) -> String {
     let folder = format!("/proc/{process}");
     let told = [
         "State",
@@ -194,13 +218,19 @@ fn held(answer: &str) -> Result<String, String> {
     Ok(format!("# from {file}; changed there by now: {}\n{config}", answer["changed"]))
 }
 
-/// What this very program says of the file.
+/// What is wrong in the file, and where: no line of it, for a password may stand there. Of one that is good, what this very program warns of.
 fn checked(larder: &AdminFlags) -> Result<String, String> {
     let file = larder.config_file().ok_or("no config is named (--config FILE)")?;
+    if let Err(error) = config::load(&file) {
+        return Ok(format!("it has mistakes: {}\n", error.place()));
+    }
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program).arg("check").arg(&file).output().map_err(|error| error.to_string())?;
-    let said = [output.stderr, output.stdout].concat();
-    Ok(format!("{}{}\n", String::from_utf8_lossy(&said), output.status))
+    let output = Command::new(program).args(["check", "--json"]).arg(&file).output();
+    let answer = parsed(&String::from_utf8_lossy(&output.map_err(|error| error.to_string())?.stdout))?;
+    let row = &answer["files"][0];
+    let told = ["summary", "warnings", "machine", "notes"].map(|key| format!("{key}: {:#}\n", row[key]));
+    let of_program = if row["vcl"]["ok"] == false { "its VCL has mistakes\n" } else { "" };
+    Ok(told.concat() + of_program)
 }
 
 /// The room that file systems beneath disks have.

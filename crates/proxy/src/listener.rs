@@ -121,7 +121,13 @@ pub(crate) async fn run(core: Rc<Core>, listener: Listener) {
     let registered = AsyncFd::with_interest(listener.socket, Interest::READABLE);
     let socket = match registered {
         Ok(socket) => socket,
-        Err(error) => panic!("the runtime takes no more sockets: {error}"),
+        Err(error) => {
+            // Other cores may accept there, or a reload have it tried again.
+            let core = core.index;
+            return complain(format_args!(
+                "error: worker {core} accepts nothing on an address: {error} (sysctl fs.epoll.max_user_watches)"
+            ));
+        }
     };
     let (is_unix, proxy_protocol) = (unix_path.is_some(), listener.settings.proxy_protocol);
     let h2c = listener.settings.h2c && listener.settings.tls.is_none();

@@ -25,7 +25,7 @@ use crate::limits::{PROBE_HEAD_BYTES_MAX, PROBE_INTERVAL_MIN, PROBES_AT_ONCE_MAX
 use crate::origin::{Address, Origin, Span};
 use crate::settings::ProbeSettings;
 use crate::socket::Socket;
-use crate::vital::vital_thread;
+use crate::vital::{Vital, vital_thread};
 
 /// Started when it is first needed, ended when it is dropped.
 #[derive(Default)]
@@ -255,6 +255,7 @@ impl Probing {
 }
 
 async fn probe_forever(probing: Probing, mut warm: watch::Receiver<bool>, at_once: Arc<Semaphore>) {
+    let _vital = Vital::part("what probes a backend");
     let mut ticks = tokio::time::interval(probing.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut turn = 0;

@@ -2,6 +2,7 @@
 //!
 //! A thread that is gone, or a task that a runtime has caught, would leave a larder that answers in part and says nothing about it: no
 //! names looked up, no connections accepted, no memory watched. What serves one client alone is no such part: its panic costs that exchange.
+//! What was said and counted of the panic is `larder`'s.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -62,14 +63,29 @@ mod tests {
         println!("the process lives");
     }
 
+    /// A runtime catches the panic of a task.
+    #[test]
+    #[ignore = "it ends its process"]
+    fn a_vital_task_panics() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let task = runtime.spawn(async {
+            let _vital = Vital::part("what looks up names");
+            panic!("a defect");
+        });
+        let _: Result<(), _> = runtime.block_on(task);
+        println!("the process lives");
+    }
+
     #[test]
     fn a_panic_in_one_ends_the_process_and_says_which() {
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.args(["--exact", "vital::tests::a_vital_thread_panics", "--ignored", "--nocapture"]);
-        let output = command.output().expect("it can be started");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("what looks up names has ended in a panic; the process ends"), "{said}");
-        assert!(!String::from_utf8_lossy(&output.stdout).contains("the process lives"));
-        assert_eq!(output.status.code(), None, "a signal ends it");
+        for test in ["a_vital_thread_panics", "a_vital_task_panics"] {
+            let mut command = Command::new(std::env::current_exe().expect("this program"));
+            command.args(["--exact", &format!("vital::tests::{test}"), "--ignored", "--nocapture"]);
+            let output = command.output().expect("it can be started");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(said.contains("what looks up names has ended in a panic; the process ends"), "{test}: {said}");
+            assert!(!String::from_utf8_lossy(&output.stdout).contains("the process lives"), "{test}");
+            assert_eq!(output.status.code(), None, "a signal ends it");
+        }
     }
 }

@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use crate::crash_reports::CrashReports;
 use crate::kept_sockets::KeptSockets;
-use crate::limits::{REPORTS_MAX, SOCKETS_PER_WORD_MAX};
+use crate::limits::SOCKETS_PER_WORD_MAX;
 use crate::link_socket::LinkSocket;
 use crate::link_word::{ServingWord, SupervisorWord, VERSION};
 
@@ -26,7 +27,7 @@ pub struct Beginning {
     /// So many serving processes have died before their time since the supervisor was started.
     pub deaths: u64,
     /// What they have said of their defects, and what was seen of their ends: the last lines.
-    pub reports: Vec<String>,
+    pub reports: CrashReports,
 }
 
 /// What a supervisor says while its process serves.
@@ -48,16 +49,16 @@ pub enum Said {
 pub fn begin() -> io::Result<Beginning> {
     let link = LinkSocket::on(std::io::stdin().as_fd().try_clone_to_owned()?)?;
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-    let (mut kept, mut reports) = (KeptSockets::default(), Vec::new());
+    let (mut kept, mut reports) = (KeptSockets::default(), CrashReports::default());
     loop {
         let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "the supervisor is gone");
         match SupervisorWord::read(link.receive()?.ok_or_else(gone)?) {
             Some(SupervisorWord::Have { name, sockets }) => {
                 kept.keep(&name, sockets);
             }
-            Some(SupervisorWord::Reported(line)) if reports.len() < REPORTS_MAX => reports.push(line),
+            Some(SupervisorWord::Reported(line)) => reports.keep(&line),
             Some(SupervisorWord::Begin { version: VERSION, deaths, beside, former }) => {
-                return Ok(Beginning { link: ServingLink(link), kept, former, beside, deaths, reports });
+                return Ok(Beginning { link: ServingLink::on(link), kept, former, beside, deaths, reports });
             }
             Some(SupervisorWord::Begin { version, .. }) => {
                 let why = format!(
@@ -65,12 +66,19 @@ pub fn begin() -> io::Result<Beginning> {
                 );
                 return Err(io::Error::new(io::ErrorKind::Unsupported, why));
             }
-            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the supervisor said something unknown")),
+            // A later version has more to tell than is needed here.
+            None => {}
+            Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "the supervisor said something else")),
         }
     }
 }
 
 impl ServingLink {
+    /// On an end of a link.
+    pub fn on(link: LinkSocket) -> ServingLink {
+        ServingLink(link)
+    }
+
     /// Has copies of sockets kept under a name.
     pub fn keep(&self, name: &str, sockets: &[&OwnedFd]) -> io::Result<()> {
         for portion in sockets.chunks(SOCKETS_PER_WORD_MAX) {

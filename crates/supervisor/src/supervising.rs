@@ -254,6 +254,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Of one that has ended: why, if it has said so. What else it wanted is nobody's wish any more.
+    fn hear_last_words(&mut self, child: &Child) {
+        let Some(link) = &child.link else { return };
+        while let Ok(Some(datagram)) = link.receive_now() {
+            if let Some(ServingWord::Report(line)) = ServingWord::read(datagram) {
+                self.processes.reports.keep(&line);
+            }
+        }
+    }
+
     fn heard(&mut self, at: usize, word: ServingWord) {
         let now = self.surroundings.now();
         let child = &mut self.processes.children[at];
@@ -347,9 +357,8 @@ impl<'a> Supervisor<'a> {
             match self.processes.children[at].ending() {
                 None => at += 1,
                 Some(ending) => {
-                    // Its last words, which may say why.
-                    self.hear_one(at);
                     let child = self.processes.children.remove(at);
+                    self.hear_last_words(&child);
                     self.ended(&child, ending);
                     if let [only] = &mut self.processes.children[..] {
                         only.say(SupervisorWord::Alone);

@@ -295,7 +295,7 @@ pub mod tests {
             }],
             acme_counts: (6, 5),
             processes: ProcessFigures { deaths: 3, upgrades_refused: 1 },
-            panics: PanicFigures { count: 2, places: Vec::new(), reports: vec!["it was ended".to_owned()] },
+            panics: PanicFigures { count: 2, locations: Vec::new(), reports: vec!["it was ended".to_owned()] },
             reloads: ReloadFigures {
                 taken: 8,
                 refused: 7,

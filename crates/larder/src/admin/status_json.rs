@@ -7,7 +7,7 @@
 //! `hit_ratios` of the last 5 and 60 minutes (seconds, request_percent, byte_percent, memory_percent, disk_percent), `disks`, `parents` and `nodes` as `origins`;
 //! `certificates` that clients of TLS are shown (listener, names, expires, expires_in_seconds); `acme`, those that are ordered (names,
 //! directory, expires, renews, failures, last_failure); `coding` (threads; of the work that somebody waits for, `now`, and the other, `idle`: jobs,
-//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `processes` (process: the number of the one that serves; deaths, upgrades_refused); `panics`, `panic_places` (place, count), and
+//! bytes, refused, abandoned, panicked, cpu_seconds, waiting, waiting_bytes); `processes` (process: the number of the one that serves; deaths, upgrades_refused); `panics`, `panic_locations` (location, count), and
 //! `crash_reports`, a line for each of the last defects and deaths, of this process and those before it; `reloads` (taken, failures, and the last one: at, outcome, changed and warnings or
 //! error); `sandbox` (files, landlock: the version of its interface, system_calls); `vcls` (name, active, warm, labels, under_way, summary, backends with their health and probes).
 //! Counters count from the start and never go back. A field may be added, none is renamed.
@@ -112,8 +112,9 @@ pub fn status(seen: &Observation) -> String {
     let processes = json!({ "process": std::process::id(), "deaths": deaths, "upgrades_refused": upgrades_refused });
     top.insert("processes".to_owned(), processes);
     top.insert("panics".to_owned(), json!(seen.panics.count));
-    let places = seen.panics.places.iter().map(|known| json!({ "place": known.place, "count": known.count }));
-    top.insert("panic_places".to_owned(), places.collect());
+    let locations =
+        seen.panics.locations.iter().map(|known| json!({ "location": known.location, "count": known.count }));
+    top.insert("panic_locations".to_owned(), locations.collect());
     top.insert("crash_reports".to_owned(), json!(seen.panics.reports));
     let sandbox = json!({ "files": seen.sandbox.files.is_some(), "landlock": seen.sandbox.files, "system_calls": seen.sandbox.calls });
     top.insert("sandbox".to_owned(), sandbox);

@@ -47,7 +47,7 @@ fn it_has_what_is_needed_and_no_secret() {
     assert!(process.contains("Max open files") && process.contains("open descriptors: "), "{process}");
     assert!(part(&text, "what happened").contains("restart"));
     assert!(part(&text, "config that holds").contains("[origin.a]"));
-    assert!(part(&text, "larder check").contains("exit status: "));
+    assert!(part(&text, "larder check").contains("summary: "));
     assert!(part(&text, "disks").contains(" free"));
     assert!(
         part(&text, "/status").contains("\"uptime_seconds\"")

@@ -44,7 +44,7 @@ pub const ROWS: &[MetricDefinition] = &[
     counter(
         "larder_panics_total",
         Unit::Count,
-        "Panics: defects of larder that cost an exchange, or the process",
+        "Panics in this process, defects of larder; those that ended one are deaths of the process after it",
         |seen, to| {
             to.one(seen.panics.count);
         },
