@@ -147,6 +147,15 @@ impl VclSite {
         }
     }
 
+    /// Is a backend that was chosen asked? A sick one is not. An origin of larder.toml says itself whom it asks where nobody serves: a wrong guess about health must not make an outage.
+    #[inline]
+    pub(crate) fn may_be_asked(&self, of: BackendId, configured: &Origins) -> bool {
+        match self.names_configured.then(|| self.name_elsewhere(of)).flatten() {
+            Some(name) => configured.named(name).is_some(),
+            None => self.health(of, configured).healthy,
+        }
+    }
+
     /// The name in larder.toml of what the program does not define itself.
     fn name_elsewhere(&self, of: BackendId) -> Option<&str> {
         self.loaded.backends().get(of.index()).filter(|backend| backend.is_elsewhere).map(|backend| &*backend.name)

@@ -173,7 +173,7 @@ fn choose_origin(fetch: &mut Fetch) -> bool {
     let chosen = in_scope(fetch, None, None, |scope, program| program.resolve(&Watched::over(scope), wanted)).flatten();
     fetch.task().chosen.set(chosen);
     let configured = Arc::clone(&fetch.site.origins);
-    let origin = chosen.filter(|id| site.health(*id, &configured).healthy);
+    let origin = chosen.filter(|id| site.may_be_asked(*id, &configured));
     let origin = origin.and_then(|id| site.origin(id, &configured));
     if let Some(origin) = &origin {
         fetch.timeouts = fetch.task().timeouts(origin, &fetch.site.settings.limits);
