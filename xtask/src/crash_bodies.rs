@@ -32,6 +32,7 @@ pub fn undone(answer: &Message) -> Result<Vec<u8>, String> {
     let read = match answer.field("content-encoding") {
         None => return Ok(coded.to_vec()),
         Some("br") => brotli::Decompressor::new(coded, 4_096).take(BODY_BYTES_MAX).read_to_end(&mut text),
+        Some("gzip") => flate2::read::MultiGzDecoder::new(coded).take(BODY_BYTES_MAX).read_to_end(&mut text),
         Some("zstd") => zstd::stream::read::Decoder::with_buffer(coded)
             .and_then(|decoder| decoder.take(BODY_BYTES_MAX).read_to_end(&mut text)),
         Some(other) => return Err(format!("nobody asked for {other}")),

@@ -57,6 +57,7 @@ mod package;
 mod page_names;
 mod page_tables;
 mod plain_exchange;
+mod plot_marks;
 mod ports;
 mod process_signal;
 mod project;
@@ -66,6 +67,7 @@ mod scenario_origin;
 mod seeded_run;
 mod shim;
 mod sites;
+mod soak;
 mod source;
 mod started_larder;
 mod step_tally;
@@ -120,6 +122,10 @@ usage: cargo xtask TASK
   fleet-history [--rounds N] [--seed S] [--planted local-as-applied|no-lease]
                            three larders with one log in Redis, and faults of nodes, links and Redis in 30 rounds, or as told: was
                            any answer older than a purge allows that was acknowledged before? With --planted it must say so
+  soak [--hours N | --minutes N] [--seed S] [--plant stale|truncate|leak|kill]
+                           two larders as operators have them, every protocol at once, and reloads, upgrades, kills, purges,
+                           certificates, full and frozen disks in turn, for 3 minutes or as told: was every byte right, did no
+                           request fail that was not announced, does memory not grow? With --plant it must say so
   counts [--exchanges N] [--seed S]
                            a random load of 100,000 exchanges, or as told, with faults of origins and clients that leave: do access
                            log, events, metrics, larder stat, varnishstat, clients and origins count the same, to the last one?
@@ -200,6 +206,7 @@ fn main() -> ExitCode {
         ["counts", options @ ..] => counts::task(&project, options),
         ["crash", options @ ..] => crash::task(&project, options),
         ["fleet-history", options @ ..] => fleet_history::task(&project, options),
+        ["soak", options @ ..] => soak::task(&project, options),
         ["cache-random", options @ ..] => cache_random::task(&project, options),
         ["import-corpus", options @ ..] => import_corpus::task(&project, options),
         ["import-random", options @ ..] => import_corpus::random_run::task(&project, options),

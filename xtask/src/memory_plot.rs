@@ -1,28 +1,20 @@
 //! The plot of `cargo xtask memory`: what was resident, second by second, under its line; the hit ratio and the
 //! connections below.
 
-use std::fmt::Write;
-
 use crate::memory::{Sample, hit_ratios};
+use crate::plot_marks::{HEIGHT, LEFT, WIDTH, begin, polyline, rule, text};
 
-const WIDTH: f64 = 900.0;
-const LEFT: f64 = 70.0;
 /// Top and bottom of the two charts.
 const MEMORY: (f64, f64) = (40.0, 330.0);
 const RATIO: (f64, f64) = (370.0, 470.0);
 const CONNECTIONS: (f64, f64) = (510.0, 580.0);
-const HEIGHT: f64 = 620.0;
 const POINTS_MAX: usize = 800;
 
 pub fn draw(samples: &[Sample], line_bytes: u64, memory: &str) -> String {
     let seconds = samples.last().map_or(1, |sample| sample.second.max(1)) as f64;
     let top_bytes = line_bytes as f64 * 1.1;
     let height = |bytes: u64| MEMORY.1 - (bytes as f64 / top_bytes).min(1.0) * (MEMORY.1 - MEMORY.0);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        WIDTH + 20.0
-    );
+    let mut svg = begin();
     let mut add = |text: String| svg.push_str(&text);
     add(text(
         LEFT,
@@ -77,25 +69,6 @@ pub fn draw(samples: &[Sample], line_bytes: u64, memory: &str) -> String {
     add(text(WIDTH - 60.0, HEIGHT - 10.0, &format!("{seconds} s")));
     svg.push_str("</svg>\n");
     svg
-}
-
-fn text(x: f64, y: f64, words: &str) -> String {
-    format!("<text x=\"{x}\" y=\"{y:.1}\">{words}</text>\n")
-}
-
-fn rule(y: f64, colour: &str, dashes: &str) -> String {
-    format!(
-        "<line x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-dasharray=\"{dashes}\"/>\n"
-    )
-}
-
-fn polyline(points: &[(f64, f64)], colour: &str) -> String {
-    let mut all = String::new();
-    for (x, y) in points {
-        // Writing to a String cannot fail.
-        let _ = write!(all, "{x:.1},{y:.1} ");
-    }
-    format!("<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.3\" points=\"{}\"/>\n", all.trim_end())
 }
 
 #[cfg(test)]

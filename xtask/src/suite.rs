@@ -8,7 +8,7 @@ use crate::project::{IntegrationTest, Project, Stopwatch};
 use crate::step_tally::{Tally, make_folder, tail};
 use crate::{
     behaviours, cache_random, conformance, counts, crash, edge_counts, fleet_history, floods, h2spec, import_corpus,
-    large, memory, mutants, tidy, vcl_random,
+    large, memory, mutants, soak, tidy, vcl_random,
 };
 
 type Step = (&'static str, fn(&Project) -> Result<Tally, String>);
@@ -17,7 +17,7 @@ const QUICK: [Step; 3] = [("format", format), ("lints", lints), ("tidy", tidy_st
 /// What needs the toolchain and nothing else.
 const UNIT: [Step; 3] =
     [("unit tests", unit_tests), ("in-memory tests", in_memory_tests), ("doc examples", documented_examples)];
-const SLOW: [Step; 16] = [
+const SLOW: [Step; 17] = [
     ("build", build),
     ("integration tests", integration_tests),
     ("behaviours", behaviours::run),
@@ -30,6 +30,7 @@ const SLOW: [Step; 16] = [
     ("mutants", mutants_step),
     ("large objects", large::run),
     ("memory", memory::run),
+    ("soak", soak::run),
     ("conformance", conformance::run),
     ("h2spec", h2spec::run),
     ("floods", floods::run),
