@@ -1,6 +1,7 @@
 //! The judge of a soak, and its books: every answer is held against what the origin made of that page and version, and against what purges allow that were acknowledged before it was
 //! asked for. A request that failed is excused by a window that was announced before, if it was under way or begun in it; wrong bytes are excused by nothing.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +14,12 @@ use crate::project::Stopwatch;
 /// So many sentences are kept of each kind; all are counted.
 const SENTENCES_MAX: usize = 5_000;
 pub const LARDERS: usize = 2;
+/// The one of them that decides by a VCL.
+pub const BY_PROGRAM: usize = 1;
+/// A brief page is fresh for one second; the other is for a machine that has much else to do, and a process that is stopped.
+const BRIEF_SECONDS_MAX: f64 = 2.0;
+/// Of each brief page, so many changes are remembered: more than come in that time.
+const CHANGES_REMEMBERED: usize = 64;
 
 /// The ways on which clients ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +48,8 @@ pub enum WindowKind {
     OriginDown,
     /// Purges alone: no disk can acknowledge them.
     DiskFrozen,
+    /// Purges alone: one that is under way in the process that makes way finds its disks handed over, and is answered that a crash may undo it.
+    HandedOver,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +83,8 @@ pub struct SoakBooks {
     pub clock: Stopwatch,
     pub site: Arc<SoakSite>,
     floors: [Vec<AtomicU64>; LARDERS],
+    /// When brief pages changed, and to what.
+    changes: Mutex<BTreeMap<usize, VecDeque<(f64, u64)>>>,
     windows: Mutex<Vec<SoakWindow>>,
     right: [AtomicU64; SoakRoad::ALL.len()],
     pub hits: AtomicU64,
@@ -128,13 +139,15 @@ impl SoakRoad {
 }
 
 impl WindowKind {
-    pub const ALL: [WindowKind; 3] = [WindowKind::Killed, WindowKind::OriginDown, WindowKind::DiskFrozen];
+    pub const ALL: [WindowKind; 4] =
+        [WindowKind::Killed, WindowKind::OriginDown, WindowKind::DiskFrozen, WindowKind::HandedOver];
 
     pub fn words(self) -> &'static str {
         match self {
             WindowKind::Killed => "a serving process was killed",
             WindowKind::OriginDown => "the origin was down",
             WindowKind::DiskFrozen => "the disk was frozen (purges)",
+            WindowKind::HandedOver => "the disk was handed over (purges)",
         }
     }
 
@@ -142,7 +155,7 @@ impl WindowKind {
         match self {
             WindowKind::Killed => true,
             WindowKind::OriginDown => road.needs_origin(),
-            WindowKind::DiskFrozen => road == SoakRoad::Purge,
+            WindowKind::DiskFrozen | WindowKind::HandedOver => road == SoakRoad::Purge,
         }
     }
 }
@@ -153,6 +166,7 @@ impl SoakBooks {
             clock: Stopwatch::start(),
             site,
             floors: std::array::from_fn(|_| (0..KEYS).map(|_| AtomicU64::new(0)).collect()),
+            changes: Mutex::default(),
             windows: Mutex::default(),
             right: Default::default(),
             hits: AtomicU64::default(),
@@ -171,11 +185,37 @@ impl SoakBooks {
         self.next_once.fetch_add(1, SeqCst) as usize
     }
 
-    /// What is promised now of a page at a larder. A forward proxy is told no purge.
+    /// What is promised now of a page at a larder: by purges, of which a forward proxy is told none, and by its time.
     pub fn question(&self, larder: usize, road: SoakRoad, page: SoakPage) -> SoakQuestion {
-        let keys = if road == SoakRoad::Forward { Vec::new() } else { page.with_parts() };
-        let floors = keys.into_iter().map(|key| (key, self.floors[larder][key].load(SeqCst))).collect();
-        SoakQuestion { larder, road, page, range: None, floors, begun: self.clock.seconds() }
+        let begun = self.clock.seconds();
+        let purged = |key: usize| if road == SoakRoad::Forward { 0 } else { self.floors[larder][key].load(SeqCst) };
+        let mut floors: Vec<_> = page.with_parts().into_iter().map(|key| (key, purged(key))).collect();
+        // Under a VCL there is a grace of ten seconds.
+        if page.kind() == PageKind::Brief && (road == SoakRoad::Forward || larder != BY_PROGRAM) {
+            floors[0].1 = floors[0].1.max(self.version_before(page.0, begun - BRIEF_SECONDS_MAX));
+        }
+        SoakQuestion { larder, road, page, range: None, floors, begun }
+    }
+
+    /// Raises these pages at the origin, and says which versions they have now at least.
+    pub fn raise(&self, keys: &[usize]) -> Vec<(usize, u64)> {
+        let raised = self.site.raise(keys);
+        let (now, mut changes) = (self.clock.seconds(), self.changes.lock().expect("nobody panicked"));
+        for &(key, version) in raised.iter().filter(|(key, _)| SoakPage(*key).kind() == PageKind::Brief) {
+            let changes = changes.entry(key).or_default();
+            changes.push_back((now, version));
+            if changes.len() > CHANGES_REMEMBERED {
+                changes.pop_front();
+            }
+        }
+        raised
+    }
+
+    /// The newest version that a brief page had by then, as far as that is remembered.
+    fn version_before(&self, key: usize, moment: f64) -> u64 {
+        let changes = self.changes.lock().expect("nobody panicked");
+        let before = changes.get(&key).into_iter().flatten().filter(|(at, _)| *at <= moment);
+        before.map(|(_, version)| *version).max().unwrap_or(0)
     }
 
     /// From now on nothing older is served there.
@@ -231,7 +271,9 @@ impl SoakBooks {
         for (key, version) in found {
             let floor = question.floors.iter().find(|(known, _)| *known == key).map_or(0, |(_, floor)| *floor);
             if version < floor {
-                return Err(format!("page {key} has version {version}, and a purge before allows none below {floor}"));
+                return Err(format!(
+                    "page {key} has version {version}, and a purge or its time allows none below {floor}"
+                ));
             }
             if version > self.site.newest(key) {
                 return Err(format!("page {key} has version {version}, which nobody made yet"));
@@ -367,6 +409,19 @@ mod tests {
         ask(cut);
         ask(answer(SoakPage(6), 2));
         assert_eq!(totals(&books), (3, 4, 0));
+    }
+
+    #[test]
+    fn a_brief_page_is_not_older_than_its_time_but_under_a_vcl() {
+        let (books, page) = (books(), SoakPage(5));
+        books.raise(&[5]);
+        let changed = books.changes.lock().expect("nobody panicked")[&5][0];
+        assert_eq!(books.version_before(5, changed.0 + 0.1), 2);
+        assert_eq!(books.version_before(5, changed.0 - 0.1), 0);
+        books.changes.lock().expect("nobody panicked").get_mut(&5).expect("it changed")[0].0 -= BRIEF_SECONDS_MAX + 0.1;
+        let floor = |larder, road| books.question(larder, road, page).floors[0].1;
+        assert_eq!((floor(0, SoakRoad::Kept), floor(BY_PROGRAM, SoakRoad::Kept)), (2, 0));
+        assert_eq!(floor(BY_PROGRAM, SoakRoad::Forward), 2);
     }
 
     fn fail(larder: usize, road: SoakRoad, books: &SoakBooks) -> bool {

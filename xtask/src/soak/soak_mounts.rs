@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const IMAGE: &str = "256M";
-const LOG_SIZE: &str = "size=48m";
+const LOG_SIZE: &str = "size=128m";
 const FILLED_BY: &str = "filled";
 const PIECE_BYTES: usize = 1 << 16;
 

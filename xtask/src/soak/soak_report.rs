@@ -32,7 +32,7 @@ pub struct SoakRun<'s> {
 
 impl SoakRun<'_> {
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("seed {}, {:.0} s", self.seed, self.seconds)];
+        let mut lines = vec![self.summary()];
         let right = |road: &SoakRoad| self.books.right(*road);
         lines.push(format!(
             "answers and the like that were right: {}, hits {}, confirmed {}, put again behind a close {}",
@@ -95,6 +95,22 @@ impl SoakRun<'_> {
             lines.extend(sentences.first.iter().map(|sentence| format!("{what}: {sentence}")));
         }
         lines.join("\n") + "\n"
+    }
+
+    /// All of it in a line.
+    pub fn summary(&self) -> String {
+        let right = SoakRoad::ALL.iter().map(|road| self.books.right(*road)).sum::<u64>();
+        let in_windows = WindowKind::ALL.iter().map(|kind| self.books.failed_in(*kind)).sum::<u64>();
+        format!(
+            "seed {}, {:.0} s, {} events: {right} right, {} wrong, {} failed outside of windows and {in_windows} in them; {:.1} MiB resident at most, of {:.1}",
+            self.seed,
+            self.seconds,
+            self.events.len(),
+            self.wrong(),
+            self.failed(),
+            self.most(|sample| sample.resident_bytes) as f64 / MIB,
+            self.line_bytes as f64 / MIB
+        )
     }
 
     fn event_line(&self, kind: SoakEventKind) -> String {

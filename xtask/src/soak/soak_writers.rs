@@ -28,7 +28,7 @@ pub fn write(stage: &SoakStage, larder: usize, mut dice: Dice) {
 
 /// Changes pages at the origin, then orders that a larder forget them. True if that was acknowledged.
 pub fn purge(stage: &SoakStage, larder: usize, purged: PurgedKeys, dice: &mut Dice) -> bool {
-    let least = stage.books.site.raise(&purged.keys());
+    let least = stage.books.raise(&purged.keys());
     if stage.planted == Some(SoakPlant::Stale) && dice.below(UNTOLD_EVERY) == 0 {
         stage.books.acknowledge(larder, &least);
         return true;

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
+use super::soak_books::BY_PROGRAM;
 use super::soak_trust::SoakTrust;
 use crate::project::Stopwatch;
 use crate::{ports, process_signal};
@@ -61,7 +62,7 @@ impl SoakedLarder {
         }
         trust.make(folder)?;
         let (port, tls_port, forward_port) = (ports::free()?, ports::free()?, ports::free()?);
-        let has_program = number == 1;
+        let has_program = number == BY_PROGRAM;
         let (config, vcl) = text(has_program, [port, tls_port, forward_port], surroundings, 0);
         fs::write(folder.join("larder.toml"), config).map_err(failed)?;
         fs::write(folder.join("site.vcl"), vcl).map_err(failed)?;
