@@ -108,12 +108,16 @@ fn play(project: &Project, wish: &SoakWish) -> Result<(Vec<String>, Vec<String>)
         line_bytes,
         mounts_missing: stage.mounts.missing.as_deref(),
     };
-    let svg = stage.folder.join("soak.svg");
-    fs::write(&svg, soak_plot::draw(&samples, &events, line_bytes)).map_err(|error| error.to_string())?;
-    let log = stage.folder.join("soak.log");
-    fs::write(&log, run.log()).map_err(|error| error.to_string())?;
     let mut lines = run.lines();
-    lines.extend([&svg, &log].map(|path| path.display().to_string()));
+    for (name, text) in [
+        ("soak.svg", soak_plot::draw(&samples, &events, line_bytes)),
+        ("soak.csv", soak_watcher::as_csv(&samples)),
+        ("soak.log", run.log()),
+    ] {
+        let path = stage.folder.join(name);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        lines.push(path.display().to_string());
+    }
     Ok((lines, run.broken()))
 }
 

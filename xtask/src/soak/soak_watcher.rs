@@ -68,6 +68,16 @@ fn look(stage: &SoakStage, larder: usize, second: u64) -> Vec<ProcessSample> {
     processes.into_iter().filter_map(sample).collect()
 }
 
+/// A line each.
+pub fn as_csv(samples: &[ProcessSample]) -> String {
+    let line = |sample: &ProcessSample| {
+        let ProcessSample { second, larder, process, resident_bytes, descriptors, is_newest } = sample;
+        format!("{second},{larder},{process},{resident_bytes},{descriptors},{}\n", u8::from(*is_newest))
+    };
+    let lines: String = samples.iter().map(line).collect();
+    format!("second,larder,process,resident_bytes,descriptors,is_newest\n{lines}")
+}
+
 /// What is judged of how the last process of a larder grew: all but its beginning. `None`: it did not live long enough.
 pub fn judged(samples: &[ProcessSample], larder: usize) -> Option<Vec<ProcessSample>> {
     let last = samples.iter().rfind(|sample| sample.larder == larder && sample.is_newest)?.process;
