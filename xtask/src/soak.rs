@@ -141,7 +141,7 @@ fn live(stage: &SoakStage, wish: &SoakWish, dice: &mut Dice) -> (Vec<EventDone>,
             start(side_visitors::read_files);
             start(side_visitors::use_memcached);
             start(side_visitors::echo);
-            start(side_visitors::echo);
+            start(side_visitors::echo_through_tunnels);
             start(soak_writers::write);
         }
         if wish.planted == Some(SoakPlant::Leak) {
@@ -176,7 +176,7 @@ fn carry_out_all(stage: &SoakStage, wish: &SoakWish, dice: &mut Dice) -> Vec<Eve
 fn leak(stage: &SoakStage) {
     let mut leaked = Vec::new();
     while !stage.is_over.load(SeqCst) {
-        leaked.extend(side_visitors::open_socket(stage, leaked.len() % LARDERS));
+        leaked.extend(side_visitors::open_socket(stage, leaked.len() % LARDERS, SoakRoad::WebSocket));
         thread::sleep(Duration::from_secs(1) / LEAKED_PER_SECOND);
     }
 }

@@ -127,9 +127,18 @@ fn close(
 }
 
 /// WebSockets, one after the other.
-pub fn echo(stage: &SoakStage, larder: usize, mut dice: Dice) {
+pub fn echo(stage: &SoakStage, larder: usize, dice: Dice) {
+    echo_on(stage, stage.books.question(larder, SoakRoad::WebSocket, SoakPage(0)), dice);
+}
+
+/// The same through the forward proxy, by CONNECT.
+pub fn echo_through_tunnels(stage: &SoakStage, larder: usize, dice: Dice) {
+    echo_on(stage, stage.books.question(larder, SoakRoad::Tunnel, SoakPage(0)), dice);
+}
+
+fn echo_on(stage: &SoakStage, mut question: SoakQuestion, mut dice: Dice) {
     while !stage.is_over.load(SeqCst) {
-        let mut question = stage.books.question(larder, SoakRoad::WebSocket, SoakPage(0));
+        question.begun = stage.books.clock.seconds();
         if let Err(error) = open_and_echo(stage, &mut question, &mut dice) {
             stage.books.fails(&question, &error.to_string());
         }
@@ -137,14 +146,30 @@ pub fn echo(stage: &SoakStage, larder: usize, mut dice: Dice) {
 }
 
 /// A WebSocket that is open.
-pub fn open_socket(stage: &SoakStage, larder: usize) -> io::Result<TcpStream> {
-    let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, stage.larders[larder].port))?;
+pub fn open_socket(stage: &SoakStage, larder: usize, road: SoakRoad) -> io::Result<TcpStream> {
+    let asked = &stage.larders[larder];
+    let port = if road == SoakRoad::Tunnel { asked.forward_port } else { asked.port };
+    let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_nodelay(true)?;
+    if road == SoakRoad::Tunnel {
+        let echo = stage.books.site.echo_port;
+        greet(
+            &mut socket,
+            &format!("CONNECT 127.0.0.1:{echo} HTTP/1.1\r\nHost: 127.0.0.1:{echo}\r\n\r\n"),
+            "HTTP/1.1 200 ",
+        )?;
+    }
     let head = format!(
         "GET /socket HTTP/1.1\r\nHost: {HOST}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     );
+    greet(&mut socket, &head, "HTTP/1.1 101 ")?;
+    Ok(socket)
+}
+
+/// A head, and the head that answers it, which must begin so.
+fn greet(socket: &mut TcpStream, head: &str, expected: &str) -> io::Result<()> {
     socket.write_all(head.as_bytes())?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
@@ -152,14 +177,14 @@ pub fn open_socket(stage: &SoakStage, larder: usize) -> io::Result<TcpStream> {
         socket.read_exact(&mut byte)?;
         answer.push(byte[0]);
     }
-    match answer.starts_with(b"HTTP/1.1 101 ") {
-        true => Ok(socket),
+    match answer.starts_with(expected.as_bytes()) {
+        true => Ok(()),
         false => Err(io::Error::other(String::from_utf8_lossy(&answer).into_owned())),
     }
 }
 
 fn open_and_echo(stage: &SoakStage, question: &mut SoakQuestion, dice: &mut Dice) -> io::Result<()> {
-    let mut socket = open_socket(stage, question.larder)?;
+    let mut socket = open_socket(stage, question.larder, question.road)?;
     for _ in 0..1 + dice.below(MESSAGES_MAX) {
         if stage.is_over.load(SeqCst) {
             break;
@@ -170,7 +195,7 @@ fn open_and_echo(stage: &SoakStage, question: &mut SoakQuestion, dice: &mut Dice
         let mut back = vec![0; length];
         socket.read_exact(&mut back)?;
         match back == sent {
-            true => stage.books.counts(SoakRoad::WebSocket),
+            true => stage.books.counts(question.road),
             false => stage.books.is_wrong(question, "a message comes back as something else"),
         }
         // The socket may end while nothing is on its way, which the next message finds out.

@@ -36,6 +36,7 @@ pub enum SoakRoad {
     File,
     Memcached,
     WebSocket,
+    Tunnel,
     Purge,
 }
 
@@ -99,7 +100,7 @@ pub struct SoakBooks {
 }
 
 impl SoakRoad {
-    pub const ALL: [SoakRoad; 13] = [
+    pub const ALL: [SoakRoad; 14] = [
         SoakRoad::Kept,
         SoakRoad::Closing,
         SoakRoad::OverTls,
@@ -112,6 +113,7 @@ impl SoakRoad {
         SoakRoad::File,
         SoakRoad::Memcached,
         SoakRoad::WebSocket,
+        SoakRoad::Tunnel,
         SoakRoad::Purge,
     ];
 
@@ -129,12 +131,13 @@ impl SoakRoad {
             SoakRoad::File => "files and ranges of them",
             SoakRoad::Memcached => "memcached",
             SoakRoad::WebSocket => "WebSocket messages",
+            SoakRoad::Tunnel => "messages through CONNECT",
             SoakRoad::Purge => "purges",
         }
     }
 
     fn needs_origin(self) -> bool {
-        !matches!(self, SoakRoad::File | SoakRoad::Memcached | SoakRoad::WebSocket | SoakRoad::Purge)
+        !matches!(self, SoakRoad::File | SoakRoad::Memcached | SoakRoad::WebSocket | SoakRoad::Tunnel | SoakRoad::Purge)
     }
 }
 

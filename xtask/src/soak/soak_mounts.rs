@@ -6,9 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// It lies in memory, so that nobody else's writing holds up what must be durable.
 const IMAGE: &str = "256M";
+const IMAGE_HOLDER_SIZE: &str = "size=288m";
 const LOG_SIZE: &str = "size=128m";
 const FILLED_BY: &str = "filled";
+/// In the order in which they are taken away.
+const FOLDERS: [&str; 3] = ["disk", "log", "image"];
 const PIECE_BYTES: usize = 1 << 16;
 
 /// They are taken away when it is dropped.
@@ -33,12 +37,12 @@ impl SoakMounts {
     pub fn make(folders: &[PathBuf]) -> Result<SoakMounts, String> {
         for folder in folders {
             // Of a run that was killed.
-            for path in ["disk", "log"].map(|name| folder.join(name)).iter().filter(|path| is_mount(path)) {
+            for path in FOLDERS.map(|name| folder.join(name)).iter().filter(|path| is_mount(path)) {
                 let _ = run(&["fsfreeze", "-u"], path);
                 run(&["umount", "-l"], path)?;
             }
             let _ = fs::remove_dir_all(folder);
-            for name in ["disk", "log"] {
+            for name in FOLDERS {
                 let path = folder.join(name);
                 fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             }
@@ -54,7 +58,10 @@ impl SoakMounts {
     }
 
     fn mount(&mut self, folder: &Path) -> Result<(), String> {
-        let (image, disk, log) = (folder.join("disk.image"), folder.join("disk"), folder.join("log"));
+        let (holder, disk, log) = (folder.join("image"), folder.join("disk"), folder.join("log"));
+        run(&["mount", "-t", "tmpfs", "-o", IMAGE_HOLDER_SIZE, "soak"], &holder)?;
+        self.mounted.push(holder.clone());
+        let image = holder.join("disk.image");
         run(&["truncate", "-s", IMAGE], &image)?;
         run(&["mkfs.ext4", "-q", "-F", "-m", "0"], &image)?;
         run(&["mount", "-o", "loop", &image.display().to_string()], &disk)?;

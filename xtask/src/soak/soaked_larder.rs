@@ -164,7 +164,7 @@ fn text(has_program: bool, ports: [u16; 3], surroundings: SoakSurroundings, roun
          [[listen]]\naddress = \"127.0.0.1:{port}\"\nh2c = true\n\
          [[listen]]\naddress = \"127.0.0.1:{tls_port}\"\n[listen.tls]\ncert = \"tls/site.pem\"\nkey = \"tls/site.key\"\n\
          [[listen]]\naddress = \"127.0.0.1:{forward_port}\"\nmode = \"forward\"\n\
-         [forward]\nallow_destinations = [\"127.0.0.0/8\"]\n\
+         [forward]\nallow_destinations = [\"127.0.0.0/8\"]\nconnect_ports = [{echo_port}]\n\
          [origin.site]\nurls = [\"http://127.0.0.1:{origin_port}\"]\n\
          [origin.sockets]\nurls = [\"http://127.0.0.1:{echo_port}\"]\n\
          [[route]]\norigin = \"site\"\n{edit}\
@@ -178,12 +178,15 @@ fn text(has_program: bool, ports: [u16; 3], surroundings: SoakSurroundings, roun
          [limits]\nobject_bytes_max = \"256KiB\"\nslice_bytes = \"128KiB\"\nupgrade_grace = \"30s\"\n\
          {policy}"
     );
+    // builtin.vcl answers 503, as Varnish does, where what is being validated is purged meanwhile: it is asked for anew here.
     let vcl = format!(
         "vcl 4.1;\n\
          sub vcl_recv {{\n    if (req.method == \"PURGE\") {{ return (purge); }}\n    if (req.http.Upgrade) {{ set req.backend_hint = sockets; return (pipe); }}\n    set req.backend_hint = site;\n}}\n\
          sub vcl_pipe {{ set bereq.http.Upgrade = req.http.Upgrade; set bereq.http.Connection = req.http.Connection; }}\n\
          sub vcl_backend_response {{\n    if (beresp.http.Surrogate-Control) {{ set beresp.do_esi = true; }}\n\
          \x20   if (beresp.http.Content-Type ~ \"^text/\") {{ set beresp.do_gzip = true; }}\n}}\n\
+         sub vcl_backend_refresh {{\n    if (!obj_stale.is_valid) {{\n        unset bereq.http.If-None-Match;\n\
+         \x20       unset bereq.http.If-Modified-Since;\n        return (retry);\n    }}\n}}\n\
          sub vcl_deliver {{ set resp.http.X-Round = \"{round}\"; }}\n"
     );
     (config, vcl)
