@@ -34,7 +34,7 @@ mod text_visitors;
 use soak_books::{LARDERS, SoakRoad};
 use soak_events::EventDone;
 use soak_report::SoakRun;
-use soak_schedule::SoakSchedule;
+use soak_schedule::{SoakEventKind, SoakSchedule};
 use soak_stage::{SoakPlant, SoakStage};
 use soak_watcher::ProcessSample;
 
@@ -99,6 +99,9 @@ fn play(project: &Project, wish: &SoakWish) -> Result<(Vec<String>, Vec<String>)
     let line_bytes = line_bytes(&stage.larders[0].admin())?;
     let mut dice = Dice::of(wish.seed);
     let (events, samples) = live(&stage, wish, &mut dice);
+    if wish.planted == Some(SoakPlant::Kill) && !events.iter().any(|done| done.event.kind == SoakEventKind::Kill) {
+        return Err("nothing was planted: it never came to a kill in so short a run".to_owned());
+    }
     let run = SoakRun {
         seed: wish.seed,
         seconds: stage.books.clock.seconds(),
