@@ -37,6 +37,9 @@ pub const RETRY_AFTER_MAX_S: u64 = 8 * 86_400;
 pub const RENEWAL_INFO_EVERY_S: u64 = 6 * 3_600;
 pub const RENEWAL_INFO_EVERY_MIN_S: u64 = 60;
 pub const RENEWAL_INFO_EVERY_MAX_S: u64 = 86_400;
+/// The clocks of nodes that share a folder are no further apart: what was noted for later than any pause and this was noted by a clock that
+/// went ahead and has been set back since.
+pub const CLOCKS_APART_MAX_S: u64 = 3_600;
 /// The folder is looked at this often though nothing is due: clocks jump, and others write.
 pub const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// While somebody else orders.

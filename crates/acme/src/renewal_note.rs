@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{CLOCKS_APART_MAX_S, PAUSE_MAX, RENEWAL_INFO_EVERY_MAX_S};
 use crate::schedule::Window;
 use crate::state_folder;
 
@@ -41,6 +42,21 @@ impl RenewalNote {
             Ok(note) => (note, None),
             Err(why) => (RenewalNote::default(), Some(why)),
         }
+    }
+
+    /// What was noted by a clock that has been set back since is no reason to wait until that comes round again.
+    pub(crate) fn believed_at(mut self, now_s: u64) -> RenewalNote {
+        let latest_s = |pause_s: u64| now_s + pause_s + CLOCKS_APART_MAX_S;
+        if self.ask_at_s > latest_s(RENEWAL_INFO_EVERY_MAX_S) {
+            self.ask_at_s = now_s;
+        }
+        if self.rest_until_s > latest_s(PAUSE_MAX.as_secs()) {
+            self.rest_until_s = 0;
+        }
+        if self.failed_at_s > latest_s(0) {
+            (self.failed_at_s, self.put_off_s, self.try_at_s) = (now_s, 0, now_s);
+        }
+        self
     }
 
     pub(crate) fn write(&self, path: &Path) -> Result<(), String> {

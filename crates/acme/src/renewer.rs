@@ -134,6 +134,7 @@ impl<A: Authority> Renewer<A> {
     async fn look(&mut self, around: &Surroundings<'_>) -> Result<Turn, String> {
         let now_s = (around.now_s)();
         let (found, (note, _)) = (self.found()?, RenewalNote::read(&self.files.note));
+        let note = note.believed_at(now_s);
         self.is_fresh &= note.failures > 0;
         if !matches!(found, Found::Broken(_)) && now_s < self.acts_at_s(found.good(), &note) {
             self.waits = false;
@@ -166,7 +167,8 @@ impl<A: Authority> Renewer<A> {
                 None
             }
         };
-        let (mut note, broken) = RenewalNote::read(&self.files.note);
+        let (note, broken) = RenewalNote::read(&self.files.note);
+        let mut note = note.believed_at(now_s);
         if let Some(why) = broken {
             (around.tell)(News::Broken(format!("{why}; when to renew is found out anew")));
         }

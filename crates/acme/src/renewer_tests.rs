@@ -147,6 +147,22 @@ fn a_year_takes_six_orders_and_each_replaces_the_one_before() {
 }
 
 #[test]
+fn a_clock_that_went_ahead_holds_nothing_up_once_it_is_set_back() {
+    let (room, played) = (Room::new("set-back"), Played::default());
+    let mut renewer = played.renewer(&room.folder());
+    // It starts with a clock of years to come, and the authority does not answer.
+    played.now_s.set(START_S + 1_500 * DAY_S);
+    *played.fails.borrow_mut() = Some(Failure::new("no route to host"));
+    played.runs(&mut renewer, HOUR_S);
+    let failed = played.orders.borrow().len();
+    assert!(failed > 1);
+    played.now_s.set(START_S);
+    *played.fails.borrow_mut() = None;
+    played.runs(&mut renewer, HOUR_S);
+    assert_eq!(played.orders.borrow().len(), failed + 1, "it is ordered at once, and once");
+}
+
+#[test]
 fn the_dice_spread_the_moment() {
     let second_order = |luck: f64| {
         let (room, played) = (Room::new(&format!("dice-{luck}")), Played::default());

@@ -199,7 +199,7 @@ impl Voice<'_> {
 
 /// What goes on failing is said once a day.
 fn may_say(said_at_s: Option<u64>, now_s: u64) -> bool {
-    said_at_s.is_none_or(|said_at_s| now_s >= said_at_s + SAID_AGAIN_S)
+    said_at_s.is_none_or(|said_at_s| now_s < said_at_s || now_s >= said_at_s + SAID_AGAIN_S)
 }
 
 fn times(failures: u32) -> String {

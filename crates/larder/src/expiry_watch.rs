@@ -19,8 +19,8 @@ impl ExpiryWatch {
     }
 
     fn sentences<'a>(&mut self, shown: impl Iterator<Item = (&'a [String], Validity)>, now_s: u64) -> Vec<String> {
-        // What was said long ago of one that is gone is forgotten.
-        self.0.retain(|_, said_at_s| now_s < *said_at_s + SAID_AGAIN_S);
+        // What was said long ago of one that is gone is forgotten; and what was said by a clock that has been set back since.
+        self.0.retain(|_, said_at_s| *said_at_s <= now_s && now_s < *said_at_s + SAID_AGAIN_S);
         let mut sentences = Vec::new();
         for (names, validity) in shown.filter(|(_, validity)| is_near(*validity, now_s)) {
             let known = (names.to_vec(), validity.until_s);
@@ -96,6 +96,8 @@ mod tests {
             watch.sentences([(&names[..], validity)].into_iter(), now_s).len()
         };
         assert_eq!((said(0, 4 * DAY_S), said(0, 5 * DAY_S), said(5 * DAY_S, 5 * DAY_S)), (0, 1, 0));
+        // What was said while the clock went ahead is no reason to be silent once it has been set back.
+        assert_eq!((said(7 * DAY_S, 900 * DAY_S), said(7 * DAY_S, 12 * DAY_S)), (1, 1));
         // A file that is as short is another one, and is said at once.
         assert_eq!(said(1, 5 * DAY_S + 3_600), 1);
     }
