@@ -36,6 +36,7 @@ mod head_record;
 mod journal;
 mod journal_entry;
 mod knowledge;
+mod late_device;
 pub mod limits;
 mod one_disk;
 mod open_segment;

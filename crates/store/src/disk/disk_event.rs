@@ -98,12 +98,16 @@ impl fmt::Display for DiskEvent {
                 )
             }
             DiskEvent::ReadOnly { path, error } => {
-                write!(f, "disk {}: not written any more, what it holds is served: {error}", path.display())
+                write!(
+                    f,
+                    "disk {}: not written any more, what it holds is served: {error} ([[disk]] path)",
+                    path.display()
+                )
             }
             DiskEvent::Dropped { path, error } => {
                 write!(
                     f,
-                    "disk {}: dropped, its objects are misses until it can be used again: {error}",
+                    "disk {}: dropped, its objects are misses until it can be used again: {error} ([[disk]] path)",
                     path.display()
                 )
             }

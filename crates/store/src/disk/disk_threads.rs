@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::disk_command::Command;
 use super::disk_log::DiskLog;
 use super::disk_queue::{CommandQueue, QuestionQueue};
-use super::limits::{PROBE_TICKS, TICK_MS};
+use super::limits::{PROBE_TICKS, PROBE_TICKS_MAX, TICK_MS};
 use super::one_disk::OneDisk;
 use super::syncer::Syncer;
 
@@ -37,7 +37,7 @@ pub fn start_log(mut log: DiskLog, queue: Arc<CommandQueue>) -> io::Result<[Join
 
 fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
     // At the start there is an index to be brought back.
-    let (mut patience, mut idle_ticks) = (Duration::ZERO, 0);
+    let (mut patience, mut idle_ticks, mut probe_ticks) = (Duration::ZERO, 0, PROBE_TICKS);
     loop {
         let batch = queue.take(patience);
         let is_idle = batch.is_empty();
@@ -59,11 +59,20 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
         }
         idle_ticks = if is_out || is_idle && !has_more { idle_ticks + 1 } else { idle_ticks };
         // What was told before it went out has been refused by now, and stays refused.
-        if idle_ticks >= PROBE_TICKS && (is_out || is_idle) {
+        if is_out && idle_ticks >= probe_ticks || !is_out && is_idle && idle_ticks >= PROBE_TICKS {
             idle_ticks = 0;
             log.look_after();
-            log.probe();
+            probe_ticks = next_probe_ticks(probe_ticks, is_out, log.probe());
         }
+    }
+}
+
+/// A disk that comes and goes is tried less and less often; one that stays is forgiven by and by.
+fn next_probe_ticks(probe_ticks: u32, was_out: bool, is_taken_back: bool) -> u32 {
+    match (was_out, is_taken_back) {
+        (true, true) => (probe_ticks * 2).min(PROBE_TICKS_MAX),
+        (true, false) => probe_ticks,
+        (false, _) => (probe_ticks / 2).max(PROBE_TICKS),
     }
 }
 
@@ -98,4 +107,21 @@ pub fn start_readers(disk: &Arc<OneDisk>, queue: &Arc<QuestionQueue>) -> io::Res
         std::thread::Builder::new().name(format!("disk-read-{number}")).spawn(run)
     };
     (0..disk.settings.readers.max(1)).map(start).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_comes_and_goes_is_tried_less_and_less_often() {
+        let after = |outcomes: &[(bool, bool)]| {
+            outcomes.iter().fold(PROBE_TICKS, |ticks, &(was_out, is_back)| next_probe_ticks(ticks, was_out, is_back))
+        };
+        assert_eq!(after(&[(true, false); 100]), PROBE_TICKS, "it was out all the time");
+        assert_eq!(after(&[(true, true); 2]), PROBE_TICKS * 4);
+        assert_eq!(after(&[(true, true); 100]), PROBE_TICKS_MAX);
+        let forgiven = [[(true, true); 100].as_slice(), &[(false, false); 10]].concat();
+        assert_eq!(after(&forgiven), PROBE_TICKS);
+    }
 }

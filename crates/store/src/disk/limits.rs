@@ -85,8 +85,10 @@ pub const REINSERTED_PERCENT_MAX: u64 = 50;
 pub const READ_ERRORS_MAX: u32 = 8;
 /// The writer looks around so often when there is nothing to do, in milliseconds …
 pub const TICK_MS: u64 = 200;
-/// … and tries a disk that was dropped every so many looks.
+/// … and tries a disk that was dropped every so many looks …
 pub const PROBE_TICKS: u32 = 25;
+/// … or, where it fails again each time that it was taken back, up to so many: what is said of it stays a few lines a minute.
+pub const PROBE_TICKS_MAX: u32 = 300;
 
 /// The largest piece of a file that a kernel caches as one: pages of 4 KiB make folios of up to 2 MiB, at multiples of their
 /// size. When a range is punched out of a file, what of a folio at its edges lies in it is set to zero where it is, under

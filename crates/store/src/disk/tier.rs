@@ -25,6 +25,7 @@ use super::file_device::{FILE_NAME, FileDevice, FileRefusal};
 use super::geometry::{Found, Geometry, Superblock};
 use super::head_record::RecordFacts;
 use super::knowledge::{Ban, Knowledge};
+use super::late_device::{LateDevice, passes};
 use super::limits::{BAN_TEXT_BYTES_MAX, CLOSE_PATIENCE, COMMANDS_QUEUED_MAX, OBJECT_SHARE_SHIFT};
 use super::one_disk::{OneDisk, Told};
 use super::promise::{promise, wait_for};
@@ -80,6 +81,17 @@ pub enum WhyNotOpened {
     Io(io::Error),
 }
 
+impl WhyNotOpened {
+    /// The same of a disk that is used already.
+    fn into_io(self) -> io::Error {
+        match self {
+            WhyNotOpened::Io(error) => error,
+            WhyNotOpened::Locked => io::Error::new(io::ErrorKind::ResourceBusy, "another process has the file"),
+            _ => io::Error::new(io::ErrorKind::AlreadyExists, "the file holds something that is no store of larder"),
+        }
+    }
+}
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
@@ -117,8 +129,14 @@ impl Tier {
         }
         for settings in disks {
             let why = |why| OpenError { path: settings.path.clone(), why };
-            let device = open_file(&settings).map_err(why)?;
-            devices.push((settings, Arc::new(device)));
+            let device: Arc<dyn Device> = match open_file(&settings) {
+                Err(WhyNotOpened::Io(error)) if passes(&error) => {
+                    let settings = settings.clone();
+                    Arc::new(LateDevice::new(error, move || open_file(&settings).map_err(WhyNotOpened::into_io)))
+                }
+                opened => Arc::new(opened.map_err(why)?),
+            };
+            devices.push((settings, device));
         }
         Tier::on_devices(devices, told)
     }
