@@ -30,7 +30,7 @@ impl Moment {
     }
 
     #[inline]
-    fn millis(self) -> u64 {
+    pub fn millis(self) -> u64 {
         self.nanos / 1_000_000
     }
 }

@@ -31,6 +31,7 @@ use crate::hit_history::HitHistory;
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
 use crate::limits::{CONNECTIONS_ALWAYS, SHORT_READ_BYTES_MAX, STALLED_AFTER};
+use crate::line_allowance::LineAllowance;
 use crate::log_buffer::LogBuffer;
 use crate::log_sink::LogSink;
 use crate::mailbox::{Mailbox, Message};
@@ -91,6 +92,10 @@ pub(crate) struct Shared {
     /// Requests whose number is limited.
     pub(crate) under_way: Arc<UnderWay>,
     pub(crate) memory: MemoryGate,
+    /// Of what is said of descriptors that are not to be had.
+    pub(crate) descriptors_notice: parking_lot::Mutex<LineAllowance>,
+    /// Of what is said of purges that a crash may undo.
+    pub(crate) unsettled_notice: parking_lot::Mutex<LineAllowance>,
     pub(crate) partial_heads_bytes: AtomicUsize,
     /// Of values on their way to memcached, and of those in chunks on their way from it.
     pub(crate) memcached_values_bytes: AtomicUsize,

@@ -38,7 +38,9 @@ pub(crate) async fn settled(shared: &Shared) -> bool {
         Ok(Err(why)) => why,
         Err(_) => format!("no disk answered in {} s", DISK_SETTLE_MAX.as_secs()),
     };
-    complain(format_args!("a crash may undo what was purged or banned: {why}"));
+    if shared.unsettled_notice.lock().take(Moment::now().millis()) {
+        complain(format_args!("a crash may undo what was purged or banned: {why} ([[disk]] path)"));
+    }
     false
 }
 

@@ -6,19 +6,25 @@ use std::fmt::Display;
 
 use parking_lot::Mutex;
 
-use crate::limits::{HEALTH_LINE_EVERY_MS, HEALTH_LINES_AT_ONCE};
+use crate::limits::NOTICES_AT_ONCE;
+use crate::line_allowance::LineAllowance;
 use crate::stderr_line::complain;
 
 /// Of one address, one backend or one server. Times are those of any clock that only goes forward.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct HealthNotice {
     down: Option<Down>,
     /// Since when it is down by the last line; `None`: by that it is up.
     told_down_ms: Option<u64>,
     /// Changes since the last line.
     untold: u32,
-    /// The allowance is whole again then.
-    whole_again_ms: u64,
+    allowance: LineAllowance,
+}
+
+impl Default for HealthNotice {
+    fn default() -> HealthNotice {
+        HealthNotice { down: None, told_down_ms: None, untold: 0, allowance: LineAllowance::of(NOTICES_AT_ONCE) }
+    }
 }
 
 #[derive(Debug)]
@@ -62,7 +68,7 @@ impl HealthNotice {
 
     /// What was held back, if its time has come.
     pub(crate) fn due(&mut self, now_ms: u64) -> Option<String> {
-        if !self.owes_line() || !self.may_speak(now_ms) {
+        if !self.owes_line() || !self.allowance.take(now_ms) {
             return None;
         }
         let mut line = match (&self.down, self.told_down_ms) {
@@ -76,16 +82,6 @@ impl HealthNotice {
         }
         (self.told_down_ms, self.untold) = (self.down.as_ref().map(|down| down.since_ms), 0);
         Some(line)
-    }
-
-    /// Takes a line from the allowance, if there is one.
-    fn may_speak(&mut self, now_ms: u64) -> bool {
-        let after_ms = self.whole_again_ms.max(now_ms) + HEALTH_LINE_EVERY_MS;
-        let may = after_ms <= now_ms + HEALTH_LINE_EVERY_MS * HEALTH_LINES_AT_ONCE;
-        if may {
-            self.whole_again_ms = after_ms;
-        }
-        may
     }
 }
 
@@ -112,6 +108,7 @@ impl NoticeSubject {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::NOTICE_EVERY_MS;
 
     fn down(notice: &mut HealthNotice, now_ms: u64) -> Option<String> {
         notice.down(now_ms, || "refused".to_owned())
@@ -133,13 +130,13 @@ mod tests {
         let mut notice = HealthNotice::default();
         let lines: usize =
             (0..10).map(|n| usize::from(down(&mut notice, n).is_some()) + usize::from(notice.up(n).is_some())).sum();
-        assert_eq!(lines, HEALTH_LINES_AT_ONCE as usize);
+        assert_eq!(lines, NOTICES_AT_ONCE as usize);
         assert_eq!(notice.due(20), None, "the last line says that it is up, and so it is");
         assert_eq!(down(&mut notice, 30), None);
         assert!(notice.owes_line());
-        assert_eq!(notice.due(HEALTH_LINE_EVERY_MS - 1), None);
-        let line = notice.due(HEALTH_LINE_EVERY_MS).expect("its minute has come");
+        assert_eq!(notice.due(NOTICE_EVERY_MS - 1), None);
+        let line = notice.due(NOTICE_EVERY_MS).expect("its minute has come");
         assert!(line.starts_with("is down: refused; it went down or came back 17 times"), "{line}");
-        assert_eq!(notice.due(HEALTH_LINE_EVERY_MS * 9), None);
+        assert_eq!(notice.due(NOTICE_EVERY_MS * 9), None);
     }
 }

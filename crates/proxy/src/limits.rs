@@ -8,9 +8,9 @@ use wire::limits::{ChunkedLimits, HeadLimits};
 /// For so long at least a program's uncacheable answer is remembered.
 pub(crate) const MARK_TTL_MIN_MS: i64 = 1_000;
 
-/// Lines at once on stderr about one address that goes down and comes back, and how long it takes until there is one more.
-pub(crate) const HEALTH_LINES_AT_ONCE: u64 = 4;
-pub(crate) const HEALTH_LINE_EVERY_MS: u64 = 60_000;
+/// Lines at once on stderr about one thing that fails and works again, such as an address, and how long it takes until there is one more.
+pub const NOTICES_AT_ONCE: u64 = 4;
+pub const NOTICE_EVERY_MS: u64 = 60_000;
 
 /// Lines that programs write by std.syslog on one core.
 pub(crate) const SYSLOG_LINES_PER_SECOND_MAX: u32 = 100;

@@ -16,6 +16,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::accepted::{Accepted, Listener};
+use crate::clock::Moment;
 use crate::core::Core;
 use crate::http1_serving;
 use crate::mailbox::Message;
@@ -197,6 +198,9 @@ async fn pause_after(core: &Core, error: &io::Error) {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+            if core.shared.descriptors_notice.lock().take(Moment::now().millis()) {
+                complain(format_args!("{}", out_of_descriptors(error)));
+            }
             core.counters.connections_refused.add(1);
             core.slots.end_oldest_idle();
             tokio::time::sleep(EXHAUSTED_PAUSE).await;
@@ -204,6 +208,17 @@ async fn pause_after(core: &Core, error: &io::Error) {
         // The client was gone before we took it (ECONNABORTED and the network's own errors).
         _ => tokio::task::yield_now().await,
     }
+}
+
+/// What the operator can do about it.
+fn out_of_descriptors(error: &io::Error) -> String {
+    use rustix::io::Errno;
+    let setting = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE) => "LimitNOFILE= of a unit, ulimit -n, or a smaller limits.connections_max",
+        Some(Errno::NFILE) => "sysctl fs.file-max, for all programs of the machine",
+        _ => "the kernel has no memory for sockets",
+    };
+    format!("new connections wait, and the longest idle ones end for them: {error} ({setting})")
 }
 
 /// How many connections who this is from may have, if that is limited, and as whom they are counted.
@@ -248,5 +263,22 @@ fn place(core: &Rc<Core>, mut accepted: Accepted) {
     } else {
         loads[core.index].fetch_add(1, Ordering::Relaxed);
         http1_serving::spawn(core, accepted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn who_is_out_of_descriptors_is_told_whose_they_are() {
+        for (errno, setting) in
+            [(Errno::MFILE, "LimitNOFILE="), (Errno::NFILE, "fs.file-max"), (Errno::NOBUFS, "memory")]
+        {
+            let line = out_of_descriptors(&errno.into());
+            assert!(line.contains(setting), "{line}");
+        }
     }
 }

@@ -32,11 +32,15 @@ pub struct MemoryStatus {
     pub refuses: bool,
 }
 
+/// What a process with so many workers takes beside its limit.
+pub fn memory_base_bytes(workers: usize) -> u64 {
+    MEMORY_BASE_BYTES + workers.saturating_sub(1) as u64 * MEMORY_WORKER_BYTES
+}
+
 impl MemoryGate {
     pub(crate) fn new(limit_bytes: usize, workers: usize) -> MemoryGate {
-        let further = workers.saturating_sub(1) as u64;
         MemoryGate {
-            base_bytes: MEMORY_BASE_BYTES + further * MEMORY_WORKER_BYTES,
+            base_bytes: memory_base_bytes(workers),
             limit_bytes: AtomicU64::new(limit_bytes as u64),
             occupied_bytes: AtomicU64::new(0),
             refuses: AtomicBool::new(false),

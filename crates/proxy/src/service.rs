@@ -34,7 +34,8 @@ use crate::heard_purges::lease_ms;
 use crate::hit_history::{HitHistory, HitRatios};
 use crate::http_challenges::HttpChallenges;
 use crate::known_admissions::KnownAdmissions;
-use crate::limits::DISK_CLOSE_MAX;
+use crate::limits::{DISK_CLOSE_MAX, NOTICES_AT_ONCE};
+use crate::line_allowance::LineAllowance;
 use crate::listener_tls::ListenerTls;
 use crate::log_sink::LogSink;
 use crate::lurker;
@@ -509,6 +510,8 @@ pub(crate) fn share(start: Start, instance: &Arc<str>, stage: Option<Arc<Stage>>
         log_position: LogPosition::default(),
         under_way: Arc::default(),
         memory,
+        descriptors_notice: parking_lot::Mutex::new(LineAllowance::of(1)),
+        unsettled_notice: parking_lot::Mutex::new(LineAllowance::of(NOTICES_AT_ONCE)),
         partial_heads_bytes: AtomicUsize::new(0),
         memcached_values_bytes: AtomicUsize::new(0),
         tunnels_open: AtomicUsize::new(0),
