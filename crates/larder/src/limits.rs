@@ -89,6 +89,10 @@ pub const OCSP_BYTES_MAX: u64 = 64 << 10;
 pub const CERTIFICATE_LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often larder looks whether others have put a file anew where its sandbox leaves none open.
 pub const FENCE_LOOK_EVERY: Duration = Duration::from_secs(10);
+/// … and whether disks write.
+pub const DISK_LOOK_EVERY: Duration = Duration::from_secs(2);
+/// A disk for which something waits, and that has written nothing for so long, has stalled.
+pub const DISK_STALLED_AFTER_MS: u64 = 10_000;
 /// What goes on for days, such as an authority that fails, is said again after so long.
 pub const SAID_AGAIN_S: u64 = 86_400;
 /// So long before its end, at most, a certificate is spoken of.

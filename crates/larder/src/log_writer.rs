@@ -1,7 +1,8 @@
 //! The thread that writes the access log, so that no worker ever waits for a disk or a pipe.
 //!
 //! Workers hand over finished lines; what does not fit into the queue is theirs to count as lost. What the file
-//! refuses (a full disk, a closed pipe) is lost here, counted, and said once on stderr. HUP opens the file anew.
+//! refuses (a full disk, a closed pipe) is lost here, counted, and said once on stderr. HUP opens the file anew; one that could not be
+//! opened at the start, because its disk was full or took no writes, is opened once that is over.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use proxy::{LogSink, vital_thread};
+use proxy::{LineAllowance, LogSink, Moment, NOTICES_AT_ONCE, vital_thread};
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 
 use crate::plan::LogTarget;
@@ -30,6 +31,12 @@ pub struct LogWriter {
     queue_bytes_max: usize,
 }
 
+/// Where lines go. A file that could not be opened is tried again.
+struct Opened {
+    target: LogTarget,
+    file: Option<File>,
+}
+
 #[derive(Default)]
 struct Queue {
     orders: VecDeque<Order>,
@@ -42,8 +49,8 @@ enum Order {
         lines: Vec<u8>,
         lines_count: u64,
     },
-    /// Go on in this file; `None`: nowhere.
-    Switch(Option<File>),
+    /// Go on there; `None`: nowhere.
+    Switch(Option<Opened>),
     End,
 }
 
@@ -71,26 +78,27 @@ impl LogSink for LogWriter {
 impl LogWriter {
     /// Opens the target, if there is one, and starts the thread.
     pub fn start(target: Option<&LogTarget>, queue_bytes_max: usize) -> io::Result<(Arc<LogWriter>, JoinHandle<()>)> {
-        let file = target.map(open).transpose()?;
+        let out = target.map(Output::begin).transpose()?;
         let writer = Arc::new(LogWriter {
             queue: Mutex::default(),
             changed: Condvar::new(),
             lines_lost: AtomicU64::new(0),
-            on: AtomicBool::new(file.is_some()),
+            on: AtomicBool::new(out.is_some()),
             queue_bytes_max,
         });
         let thread = vital_thread("larder-log", "what writes the log", {
             let writer = Arc::clone(&writer);
-            move || writer.run(file)
+            move || writer.run(out.unwrap_or_default())
         })?;
         Ok((writer, thread))
     }
 
     /// Opens the target again, or another one; lines that wait go to the old one. On an error the old one stays.
     pub fn reopen(&self, target: Option<&LogTarget>) -> io::Result<()> {
-        let file = target.map(open).transpose()?;
-        self.on.store(file.is_some(), Ordering::Relaxed);
-        self.order(Order::Switch(file));
+        let opened = |target: &LogTarget| Ok(Opened { target: target.clone(), file: Some(open(target)?) });
+        let opened = target.map(|target| opened(target).map_err(|error| named(target, &error))).transpose()?;
+        self.on.store(opened.is_some(), Ordering::Relaxed);
+        self.order(Order::Switch(opened));
         Ok(())
     }
 
@@ -114,8 +122,7 @@ impl LogWriter {
         self.changed.notify_all();
     }
 
-    fn run(&self, file: Option<File>) {
-        let mut out = Output { file, mid_line: false, failing: None };
+    fn run(&self, mut out: Output) {
         loop {
             let mut queue = self.queue.lock();
             self.changed.wait_while(&mut queue, |queue| queue.orders.is_empty());
@@ -128,7 +135,7 @@ impl LogWriter {
                         let lost = out.write(&lines, lines_count);
                         self.lines_lost.fetch_add(lost, Ordering::Relaxed);
                     }
-                    Order::Switch(file) => out = Output { file, mid_line: false, failing: None },
+                    Order::Switch(opened) => out.switch(opened),
                     Order::End => {
                         self.queue.lock().ended = true;
                         self.changed.notify_all();
@@ -140,19 +147,60 @@ impl LogWriter {
     }
 }
 
-/// The open file, and what happened to it last.
+/// Where lines go, and what happened there last.
 struct Output {
-    file: Option<File>,
+    opened: Option<Opened>,
     /// The last write ended inside a line.
     mid_line: bool,
-    /// Lines lost since writing began to fail.
-    failing: Option<u64>,
+    /// That it fails was said, and not yet that it does no more.
+    is_told: bool,
+    /// Since it was last said how many were.
+    lines_lost: u64,
+    allowance: LineAllowance,
+}
+
+impl Default for Output {
+    fn default() -> Output {
+        let allowance = LineAllowance::of(NOTICES_AT_ONCE);
+        Output { opened: None, mid_line: false, is_told: false, lines_lost: 0, allowance }
+    }
 }
 
 impl Output {
+    /// A disk that is full or takes no writes is no reason not to serve; a path that is wrong is one to say so.
+    fn begin(target: &LogTarget) -> io::Result<Output> {
+        let mut out = Output::default();
+        let file = match open(target) {
+            Err(error) if is_of_the_disk(&error) => {
+                out.fails(target, &error, 0);
+                None
+            }
+            opened => Some(opened.map_err(|error| named(target, &error))?),
+        };
+        out.opened = Some(Opened { target: target.clone(), file });
+        Ok(out)
+    }
+
+    fn switch(&mut self, opened: Option<Opened>) {
+        (self.opened, self.mid_line) = (opened, false);
+    }
+
     /// How many lines were lost.
     fn write(&mut self, lines: &[u8], lines_count: u64) -> u64 {
-        let Some(file) = &mut self.file else { return 0 };
+        let Some(mut opened) = self.opened.take() else { return 0 };
+        let (lost, result) = match opened.file.take().map_or_else(|| open(&opened.target), Ok) {
+            Ok(file) => self.write_into(opened.file.insert(file), lines, lines_count),
+            Err(error) => (lines_count, Err(error)),
+        };
+        match result {
+            Ok(()) => self.works(&opened.target),
+            Err(error) => self.fails(&opened.target, &error, lost),
+        }
+        self.opened = Some(opened);
+        lost
+    }
+
+    fn write_into(&mut self, file: &mut File, lines: &[u8], lines_count: u64) -> (u64, io::Result<()>) {
         // A piece that a full disk cut in the middle must not run together with the next line.
         let prefix = usize::from(self.mid_line);
         let piece = if self.mid_line { Cow::Owned([b"\n", lines].concat()) } else { Cow::Borrowed(lines) };
@@ -164,21 +212,42 @@ impl Output {
             Ok(()) => 0,
             Err(_) => lines_count.saturating_sub(count_lines(&piece[prefix.min(written)..written])),
         };
-        match result {
-            Ok(()) => {
-                if let Some(lost) = self.failing.take() {
-                    say!("the access log can be written again; lost: {}", counted(lost, "line"));
-                }
-            }
-            Err(error) => {
-                if self.failing.is_none() {
-                    say!("error: the access log cannot be written: {error}; lines are lost until it can");
-                }
-                *self.failing.get_or_insert(0) += lost;
-            }
-        }
-        lost
+        (lost, result)
     }
+
+    fn fails(&mut self, target: &LogTarget, error: &io::Error, lost: u64) {
+        self.lines_lost += lost;
+        if !self.is_told && self.allowance.take(Moment::now().millis()) {
+            self.is_told = true;
+            let shown = show(target);
+            say!("error: the access log {shown} cannot be written: {error}; lines are lost until it can ([log] path)");
+        }
+    }
+
+    fn works(&mut self, target: &LogTarget) {
+        if std::mem::take(&mut self.is_told) {
+            let lost = counted(std::mem::take(&mut self.lines_lost), "line");
+            say!("the access log {} can be written again; lost: {lost}", show(target));
+        }
+    }
+}
+
+fn show(target: &LogTarget) -> String {
+    match target {
+        LogTarget::Stdout => "on standard output".to_owned(),
+        LogTarget::File(path) => path.display().to_string(),
+    }
+}
+
+/// It may pass, and says nothing of what was asked for.
+fn is_of_the_disk(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | StaleNetworkFileHandle)
+        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+}
+
+fn named(target: &LogTarget, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{}: {error}", show(target)))
 }
 
 fn count_lines(lines: &[u8]) -> u64 {
@@ -209,8 +278,7 @@ fn open(target: &LogTarget) -> io::Result<File> {
         LogTarget::File(path) => {
             let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC;
             let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
-            let file = rustix::fs::open(path, flags | OFlags::NONBLOCK, mode)
-                .map_err(|e| io::Error::other(format!("{}: {}", path.display(), io::Error::from(e))))?;
+            let file = rustix::fs::open(path, flags | OFlags::NONBLOCK, mode)?;
             fcntl_setfl(&file, OFlags::APPEND)?;
             Ok(File::from(file))
         }
@@ -251,6 +319,20 @@ mod tests {
         writer.finish(Duration::from_secs(10));
         thread.join().unwrap();
         assert_eq!(writer.lines_lost(), 2);
+    }
+
+    #[test]
+    fn a_disk_that_fills_and_has_room_again_all_the_time_gets_a_few_lines() {
+        let target = LogTarget::File("/dev/null".into());
+        let mut out = Output::begin(&target).unwrap();
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let told = (0..100).filter(|_| {
+            out.fails(&target, &full, 1);
+            let is_told = out.is_told;
+            out.works(&target);
+            is_told
+        });
+        assert_eq!(told.count() as u64, NOTICES_AT_ONCE);
     }
 
     /// A pipe that nobody reads: the thread is stuck in its write, so the queue fills.

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 
 use proxy::settings::{KeptBack, ListenAddress, RootSettings, RouteSettings, RouteTarget, ShownSources};
 use proxy::wall_now_ms;
-use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 
 use crate::addresses::{AdminAddress, show_listen};
 use crate::expiry_watch::{ExpiryWatch, show_date};
 use crate::lock_holder;
+use crate::memory_check;
 use crate::name_check;
 use crate::origin_check;
 use crate::own_files;
@@ -49,6 +50,12 @@ impl MachineFinding {
         MachineFinding { advice: Some(advice), ..self }
     }
 
+    /// As a larder that starts says it.
+    pub fn in_a_line(self) -> String {
+        let MachineFinding { message, advice, .. } = self;
+        advice.map_or_else(|| message.clone(), |advice| format!("{message}: {advice}"))
+    }
+
     /// As `larder check` prints it.
     pub fn show(&self) -> String {
         let severity = if self.is_fatal { "error" } else { "warning" };
@@ -68,7 +75,7 @@ pub fn findings(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
         found.extend(address(file, at, ("[admin] address, --admin", plan.admin.asked_for)));
     }
     found.extend(process_user(plan));
-    found.extend(memory(plan));
+    found.extend(memory_check::findings(plan));
     found.extend(certificates(plan));
     found.extend(uncovered_hosts(plan));
     found.extend(roots(plan));
@@ -76,11 +83,10 @@ pub fn findings(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
     found.extend(plan.disks.iter().filter_map(|disk| self::disk(file, &disk.path, disk.bytes)));
     if let Some(LogTarget::File(path)) = &plan.log {
         let why = writable_file(path);
-        found.extend(
-            why.map(|why| {
-                MachineFinding::fatal(format!("the access log {} {why} ([log] path, --log)", path.display()))
-            }),
-        );
+        found.extend(why.map(|why| {
+            let message = format!("the access log {} {why} ([log] path, --log)", path.display());
+            MachineFinding { is_fatal: !is_read_only(path), message, advice: None }
+        }));
     }
     found.extend(users_files(plan));
     if let Some(acme) = &plan.acme {
@@ -149,29 +155,6 @@ fn copies_beside(own: &Path) -> String {
 fn process_user(plan: &Plan) -> Option<MachineFinding> {
     let why = plan.process_user.as_ref()?.resolve().err()?;
     Some(MachineFinding::fatal(format!("{why} ([process] user, --user)")))
-}
-
-/// More than there is, or so little that hardly anything is kept.
-fn memory(plan: &Plan) -> Option<MachineFinding> {
-    const SMALL_BYTES: u64 = 8 << 20;
-    let (asked, installed) = (plan.settings.memory_bytes_max as u64, installed_bytes());
-    let shown = show_size(asked);
-    let message = match asked {
-        asked if asked > installed => {
-            format!("[memory] size is {shown}, but the machine has {} (--memory)", show_size(installed))
-        }
-        asked if asked < SMALL_BYTES => {
-            format!("[memory] size is {shown}: hardly anything fits, and what is stored is soon evicted (--memory)")
-        }
-        _ => return None,
-    };
-    Some(MachineFinding::warning(message))
-}
-
-/// The memory of this machine.
-pub fn installed_bytes() -> u64 {
-    let sysinfo = rustix::system::sysinfo();
-    (sysinfo.totalram as u64).saturating_mul(u64::from(sysinfo.mem_unit))
 }
 
 /// Two listeners of one port, of which one takes all addresses, or the admin address is one.
@@ -412,7 +395,8 @@ fn disk(file: &Path, path: &Path, bytes: u64) -> Option<MachineFinding> {
     let shown = path.display();
     let why = if path.is_dir() { writable_existing(path) } else { writable_file(path) };
     if let Some(why) = why {
-        return Some(MachineFinding::fatal(format!("the disk {shown} {why} {SETTING}")));
+        let message = format!("the disk {shown} {why} {SETTING}");
+        return Some(MachineFinding { is_fatal: !is_read_only(path), message, advice: None });
     }
     if let Some(finding) = locked(file, path) {
         return Some(finding);
@@ -489,6 +473,12 @@ fn writable_existing(folder: &Path) -> Option<String> {
         Ok(_) => may(folder, Access::WRITE_OK | Access::EXEC_OK, "cannot be written"),
         Err(error) => Some(format!("cannot be written ({error})")),
     }
+}
+
+/// It lies on a file system that takes no writes: a fault that passes, and with which larder starts.
+fn is_read_only(path: &Path) -> bool {
+    let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    statvfs(there).is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// What this process may not, as the user that it is.

@@ -26,6 +26,7 @@ use crate::admin::fleet_voice::FleetVoice;
 use crate::admin::history::{AnnotationKind, HistorySampler};
 use crate::admin::{Admin, AdminSocket, FleetDoor, Rights, SocketPath};
 use crate::core_dumps;
+use crate::disk_watch::DiskWatch;
 use crate::edge_report;
 use crate::expiry_watch::ExpiryWatch;
 use crate::fit_connections;
@@ -34,14 +35,14 @@ use crate::handing_over::{Former, FormerVoice};
 use crate::kernel_random;
 use crate::limits;
 use crate::log_writer::LogWriter;
-use crate::machine_check;
+use crate::machine_check::{self, MachineFinding};
+use crate::memory_check;
 use crate::name_check;
 use crate::open_files::raise_limit;
 use crate::own_files;
 use crate::plan::{LogTarget, Plan};
 use crate::process_memory::Process;
 use crate::process_user;
-use crate::quantities::show_size;
 use crate::sandbox;
 use crate::say::say;
 use crate::shared_plan;
@@ -63,6 +64,7 @@ pub struct Running {
     files_max: Option<u64>,
     watched_tls: Vec<(ListenAddress, WatchedTls)>,
     expiry: ExpiryWatch,
+    disks: DiskWatch,
     outside: sandbox::OutsideWatch,
     /// Who orders certificates, once there were any to order.
     acme: Option<AcmeService>,
@@ -154,7 +156,6 @@ impl Running {
         let started = Moment::now();
         let files_max = raise_limit();
         fit_connections::fit(&mut plan, files_max).iter().for_each(|why| say!("warning: {why}"));
-        warn_of_memory(&plan);
         plan_warnings(&plan).iter().for_each(|warning| say!("warning: {warning}"));
         let machine = Arc::new(Machine { records: records.clone(), ..Machine::default() });
         machine.hosts.lock().clone_from(&plan.settings.resolver.hosts);
@@ -237,6 +238,7 @@ impl Running {
             files_max,
             watched_tls,
             expiry: ExpiryWatch::default(),
+            disks: DiskWatch::default(),
             outside: sandbox::OutsideWatch::default(),
             acme: None,
             traces: None,
@@ -397,11 +399,12 @@ impl Running {
     /// How often there is something to look at.
     pub fn looks_every(&self) -> Option<Duration> {
         let of_fence = || sandbox::state().files.map(|_| limits::FENCE_LOOK_EVERY);
-        self.watches_certificates().then_some(limits::CERTIFICATE_LOOK_EVERY).or_else(of_fence)
+        let of_disks = (!self.plan.disks.is_empty()).then_some(limits::DISK_LOOK_EVERY);
+        self.watches_certificates().then_some(limits::CERTIFICATE_LOOK_EVERY).or(of_disks).or_else(of_fence)
     }
 
-    /// Takes certificates over that have changed on disk. What is broken is said once, and the old ones stay.
-    pub fn look_at_certificates(&mut self) {
+    /// Takes certificates over that have changed on disk; what is broken is said once, and the old ones stay. Says of disks that have stalled.
+    pub fn look_around(&mut self) {
         let now_s = wall_now_ms() / 1_000;
         for (address, watched) in &mut self.watched_tls {
             let shown = show_listen(address);
@@ -421,7 +424,9 @@ impl Running {
         let shown: Vec<Certificate> = shown.collect();
         let sentences = self.expiry.look(shown.iter(), now_s);
         sentences.iter().for_each(|sentence| say!("warning: {sentence}"));
-        self.outside.look(&self.plan, Moment::now());
+        let now = Moment::now();
+        self.disks.look(&self.proxy.disks_status(), now.millis()).iter().for_each(|sentence| say!("{sentence}"));
+        self.outside.look(&self.plan, now);
     }
 
     /// For the next program of the file: operators may have taken any name.
@@ -542,6 +547,7 @@ fn plan_warnings(plan: &Plan) -> Vec<String> {
     }
     let of_roots = machine_check::roots(plan).into_iter().filter(|finding| !finding.is_fatal);
     warnings.extend(of_roots.map(|finding| finding.message));
+    warnings.extend(memory_check::beyond_bounds(plan).into_iter().map(MachineFinding::in_a_line));
     warnings
 }
 
@@ -593,14 +599,6 @@ fn bind_admin(plan: &Plan, keeper: &dyn SocketKeeper) -> Result<Option<AdminSock
             say!("warning: {sentence}; larder goes on without it");
             Ok(None)
         }
-    }
-}
-
-fn warn_of_memory(plan: &Plan) {
-    let installed = machine_check::installed_bytes();
-    let asked = plan.settings.memory_bytes_max as u64;
-    if asked > installed {
-        say!("warning: --memory ([memory] size) is {}, but the machine has {}", show_size(asked), show_size(installed));
     }
 }
 

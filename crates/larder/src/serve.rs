@@ -158,7 +158,7 @@ impl Obedience {
                 Heard::Told(Told::Reload) if self.is_ending() => drop(not_reloading()),
                 Heard::Told(Told::Reload) => drop(self.reload()),
                 Heard::Upgrade => self.ask_for_upgrade(),
-                Heard::Told(Told::Nothing) => self.running.look_at_certificates(),
+                Heard::Told(Told::Nothing) => self.running.look_around(),
                 Heard::Told(Told::Ended) => return self.finish(signals),
             }
         }

@@ -206,7 +206,7 @@ fn obey(signals: &mut Signals, finished: &mut oneshot::Receiver<()>, service: &F
         match signals.wait(finished, patience) {
             // Varnish takes no notice of it either, but for its log.
             Told::Reload => service.reopen_log(),
-            Told::Nothing => service.look_at_certificates(),
+            Told::Nothing => service.look_around(),
             Told::Ended if service.has_died() => {
                 return fail("all workers have ended, and nobody asked for it; the lines above may say why");
             }

@@ -44,6 +44,10 @@ mod browser_with_dictionaries;
 mod bundle_site;
 #[path = "program/caddy_cases.rs"]
 mod caddy_cases;
+#[path = "program/cgroup_limit.rs"]
+mod cgroup_limit;
+#[path = "program/clock_steps.rs"]
+mod clock_steps;
 #[path = "program/coded_answers.rs"]
 mod coded_answers;
 #[path = "program/completed_in_shells.rs"]
@@ -60,8 +64,12 @@ mod dashboard_history;
 mod dashboard_in_browser;
 #[path = "program/deployment_files.rs"]
 mod deployment_files;
+#[path = "program/descriptor_faults.rs"]
+mod descriptor_faults;
 #[path = "program/dictionaries_by_curl.rs"]
 mod dictionaries_by_curl;
+#[path = "program/disk_faults.rs"]
+mod disk_faults;
 #[path = "program/documented_examples.rs"]
 mod documented_examples;
 #[path = "program/dry_run_and_real.rs"]
@@ -174,6 +182,10 @@ mod memc_module;
 mod memcached_faults;
 #[path = "program/memory_limit.rs"]
 mod memory_limit;
+#[path = "program/mounted_larder.rs"]
+mod mounted_larder;
+#[path = "program/name_server_gone.rs"]
+mod name_server_gone;
 #[path = "program/nginx_beside.rs"]
 mod nginx_beside;
 #[path = "program/notation.rs"]
@@ -274,6 +286,8 @@ mod told_origin;
 mod traces_exported;
 #[path = "program/unit_file.rs"]
 mod unit_file;
+#[path = "program/vanished_origin.rs"]
+mod vanished_origin;
 #[path = "program/vcl_in_a_fleet.rs"]
 mod vcl_in_a_fleet;
 #[path = "program/vcl_operations.rs"]

@@ -124,9 +124,9 @@ impl FrontService {
         self.state.lock().life.as_ref().is_some_and(|life| life.running.watches_certificates())
     }
 
-    pub fn look_at_certificates(&self) {
+    pub fn look_around(&self) {
         if let Some(life) = &mut self.state.lock().life {
-            life.running.look_at_certificates();
+            life.running.look_around();
         }
     }
 

@@ -84,10 +84,22 @@ impl FencedLarder {
 
     /// What the admin address answers.
     pub fn status(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.told("status")).expect("JSON")
+    }
+
+    /// One value of `/metrics`, summed over its labels.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = String::from_utf8(self.told("metrics")).expect("it is text");
+        let values: Vec<f64> = text.lines().filter_map(|line| value_of(line, name)).collect();
+        assert!(!values.is_empty(), "no {name} in {text}");
+        values.iter().sum()
+    }
+
+    fn told(&self, page: &str) -> Vec<u8> {
         let mut command = Command::new("curl");
-        command.args(["-s", "--unix-socket"]).arg(self.path("run/a.sock")).arg("http://localhost/status");
-        let told = command.output().expect("curl is there").stdout;
-        serde_json::from_slice(&told).expect("JSON")
+        command.args(["-s", "--unix-socket"]).arg(self.path("run/a.sock")).arg(format!("http://localhost/{page}"));
+        command.output().expect("curl is there").stdout
     }
 }
 
@@ -98,6 +110,12 @@ impl Drop for FencedLarder {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }
+}
+
+/// Of a line of `/metrics`, if it is about this.
+fn value_of(line: &str, name: &str) -> Option<f64> {
+    let (series, value) = line.rsplit_once(' ')?;
+    (series.split('{').next() == Some(name)).then(|| value.parse().ok())?
 }
 
 pub fn make_folder(name: &str) -> PathBuf {

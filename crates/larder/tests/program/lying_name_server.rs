@@ -9,8 +9,18 @@ pub struct LyingNameServer {
     pub address: SocketAddr,
     /// What `turn.test` stands for now.
     pub turn: Arc<Mutex<Ipv4Addr>>,
+    pub mood: Arc<Mutex<Mood>>,
     /// Names that were asked for, in their order.
     pub asked: Arc<Mutex<Vec<String>>>,
+}
+
+/// What it does about `turn.test`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    Answers,
+    Silent,
+    /// There is no such name, it says.
+    KnowsNobody,
 }
 
 const TYPE_A: u16 = 1;
@@ -21,19 +31,25 @@ impl LyingNameServer {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a loopback port is free");
         let address = socket.local_addr().expect("a bound socket has an address");
         let (turn, asked) = (Arc::new(Mutex::new(Ipv4Addr::LOCALHOST)), Arc::new(Mutex::new(Vec::new())));
-        let (turn_seen, asked_noted) = (Arc::clone(&turn), Arc::clone(&asked));
+        let mood = Arc::new(Mutex::new(Mood::Answers));
+        let (turn_seen, asked_noted, mood_seen) = (Arc::clone(&turn), Arc::clone(&asked), Arc::clone(&mood));
         std::thread::spawn(move || {
             let mut question = [0; 1500];
             while let Ok((length, from)) = socket.recv_from(&mut question) {
                 let Some((name, kind, end)) = read_question(&question[..length]) else { continue };
                 asked_noted.lock().unwrap().push(name.clone());
                 let turn = *turn_seen.lock().unwrap();
+                let name = match *mood_seen.lock().unwrap() {
+                    Mood::Silent if name == "turn.test" => "silent.test".to_owned(),
+                    Mood::KnowsNobody if name == "turn.test" => "nobody.test".to_owned(),
+                    _ => name,
+                };
                 if let Some(answer) = answer(&question[..end], &name, kind, turn) {
                     let _ = socket.send_to(&answer, from);
                 }
             }
         });
-        LyingNameServer { address, turn, asked }
+        LyingNameServer { address, turn, mood, asked }
     }
 }
 

@@ -50,6 +50,12 @@ pub fn wait_for(what: &str, is_met: impl FnMut() -> bool) {
     wait_ms(PATIENCE_MS, what, is_met);
 }
 
+/// For what larder itself does every ten seconds, on processors that all tests share.
+#[track_caller]
+pub fn wait_long(what: &str, is_met: impl FnMut() -> bool) {
+    wait_ms(START_PATIENCE_MS, what, is_met);
+}
+
 fn wait_ms(patience_ms: u64, what: &str, mut is_met: impl FnMut() -> bool) {
     let deadline_ms = now_ms() + patience_ms;
     while !is_met() {

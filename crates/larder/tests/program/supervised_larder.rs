@@ -76,7 +76,7 @@ fn answer(stream: TcpStream, seen: &Mutex<HashMap<String, u32>>, is_let_go: &Ato
         if request.starts_with("POST ") {
             let_go();
         }
-        let body = [b'x'; 6_221];
+        let body = vec![b'x'; if request.starts_with("GET /large") { 100_000 } else { 6_221 }];
         let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n", body.len());
         out.write_all(head.as_bytes())?;
         out.write_all(&body[..1_000])?;
@@ -96,6 +96,11 @@ pub struct SupervisedLarder {
 impl SupervisedLarder {
     /// With a disk, on one address, and with `more` in its larder.toml.
     pub fn start(name: &str, origin: &HeldOrigin, more: &str) -> SupervisedLarder {
+        SupervisedLarder::start_behind(name, origin, more, "")
+    }
+
+    /// The same behind shell commands, such as `ulimit -n 64;`.
+    pub fn start_behind(name: &str, origin: &HeldOrigin, more: &str, shell: &str) -> SupervisedLarder {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("supervised-{name}"));
         let _ = std::fs::remove_dir_all(&folder); // it may not be there
         std::fs::create_dir_all(&folder).expect("the target folder can be written");
@@ -107,8 +112,9 @@ impl SupervisedLarder {
         );
         std::fs::write(folder.join("larder.toml"), text).expect("the target folder can be written");
         let said = std::fs::File::create(folder.join("said")).expect("the target folder can be written");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(["serve", "--config", "larder.toml"]).current_dir(&folder);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{shell} exec \"$0\" serve --config larder.toml"), env!("CARGO_BIN_EXE_larder")]);
+        command.current_dir(&folder);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn();
         let larder = SupervisedLarder { folder, address, supervisor: Running(child.expect("larder can be started")) };
         wait_for("larder serves", || larder.said().contains("version "));

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use proxy::{Proxy, wall_now_ms};
+use proxy::{LineAllowance, Moment, NOTICES_AT_ONCE, Proxy, wall_now_ms};
 
 use super::History;
 use super::annotation::{Annotation, AnnotationKind};
@@ -95,6 +95,11 @@ struct Sampling {
     unsaved_minutes: Vec<HistoryRow>,
     saved_at_s: u64,
     annotations_saved: u64,
+    /// The last rows could not be saved.
+    is_failing: bool,
+    allowance: LineAllowance,
+    /// That it fails was said, and not yet that it does no more.
+    is_told: bool,
 }
 
 impl Sampling {
@@ -110,6 +115,9 @@ impl Sampling {
             unsaved_minutes: Vec::new(),
             saved_at_s,
             annotations_saved: 0,
+            is_failing: false,
+            allowance: LineAllowance::of(NOTICES_AT_ONCE),
+            is_told: false,
         }
     }
 
@@ -147,26 +155,37 @@ impl Sampling {
         }
     }
 
-    /// A file that cannot be written is given up, once.
+    /// A file that cannot be written is tried again the next time, with all that is kept by then.
     fn save(&mut self) {
         self.saved_at_s = self.last.at_s();
         let (seconds, minutes) = (std::mem::take(&mut self.unsaved_seconds), std::mem::take(&mut self.unsaved_minutes));
         let Some(file) = &self.file else { return };
         let ring = self.history.ring.lock();
         let version = ring.annotations_version();
-        let annotations = (version != self.annotations_saved).then(|| ring.annotations().clone());
+        let all = |step| ring.rows(step).iter().copied().collect();
+        let (seconds, minutes) = match self.is_failing {
+            true => (all(HistoryStep::Second), all(HistoryStep::Minute)),
+            false => (seconds, minutes),
+        };
+        let is_changed = self.is_failing || version != self.annotations_saved;
+        let annotations = is_changed.then(|| ring.annotations().clone());
         drop(ring);
         let saved = file
             .write_rows(HistoryStep::Second, &seconds)
             .and_then(|()| file.write_rows(HistoryStep::Minute, &minutes))
             .and_then(|()| annotations.map_or(Ok(()), |annotations| file.write_annotations(annotations.iter())));
         self.annotations_saved = version;
-        if let Err(error) = saved {
-            let shown = file.path().display();
-            say!(
-                "warning: the history {shown} cannot be written any more: {error} ([admin] history); it is kept in memory"
-            );
-            self.file = None;
+        let shown = file.path().display();
+        self.is_failing = saved.is_err();
+        match saved {
+            Err(error) if !self.is_told && self.allowance.take(Moment::now().millis()) => {
+                self.is_told = true;
+                say!(
+                    "warning: the history {shown} cannot be written: {error}; it is kept in memory until it can ([admin] history)"
+                );
+            }
+            Ok(()) if std::mem::take(&mut self.is_told) => say!("the history {shown} can be written again"),
+            _ => {}
         }
     }
 }
