@@ -56,7 +56,7 @@ struct Known {
 
 /// What is done about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum PanicVerdict {
     /// It is one of the first there.
     Reported,
     /// It is said, with how many there were unsaid before it.
@@ -74,7 +74,7 @@ impl PanicBoard {
         PanicBoard { count: 0, locations: Vec::new(), reports: None, supervisor: None }
     }
 
-    fn note(&mut self, location: &str, now_us: u64) -> Verdict {
+    fn note(&mut self, location: &str, now_us: u64) -> PanicVerdict {
         self.count += 1;
         let known = self.known(location);
         known.count += 1;
@@ -82,12 +82,12 @@ impl PanicBoard {
         let is_over = |said_us: u64| u128::from(now_us.saturating_sub(said_us)) >= PANIC_SAY_EVERY.as_micros();
         if !is_first && !known.said_us.is_none_or(is_over) {
             known.unsaid += 1;
-            return Verdict::Counted;
+            return PanicVerdict::Counted;
         }
         known.said_us = Some(now_us);
         let unsaid = std::mem::take(&mut known.unsaid);
         // One that never ends must not push out what is kept of others.
-        if is_first { Verdict::Reported } else { Verdict::Said { unsaid } }
+        if is_first { PanicVerdict::Reported } else { PanicVerdict::Said { unsaid } }
     }
 
     fn known(&mut self, location: &str) -> &mut Known {
@@ -107,25 +107,25 @@ pub fn are_said_in_a_line() {
     let is_wanted = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value == "full");
     BuildIdentity::of_this_program();
     std::panic::set_hook(Box::new(move |panic| {
-        if met(panic) != Verdict::Counted && is_wanted {
+        if met(panic) != PanicVerdict::Counted && is_wanted {
             say!("{}", std::backtrace::Backtrace::force_capture());
         }
     }));
 }
 
-fn met(panic: &PanicHookInfo<'_>) -> Verdict {
+fn met(panic: &PanicHookInfo<'_>) -> PanicVerdict {
     let verdict = BOARD.lock().note(&location_of(panic), manager_now_us());
     let sentence = match verdict {
-        Verdict::Counted => return verdict,
-        Verdict::Said { .. } | Verdict::Reported => sentence_of(panic),
+        PanicVerdict::Counted => return verdict,
+        PanicVerdict::Said { .. } | PanicVerdict::Reported => sentence_of(panic),
     };
     match verdict {
-        Verdict::Reported => {
+        PanicVerdict::Reported => {
             report(&sentence);
             say!("error: {sentence}; `larder support` has the report");
         }
-        Verdict::Said { unsaid } => say!("error: {sentence} ({unsaid} more there since it was last said)"),
-        Verdict::Counted => {}
+        PanicVerdict::Said { unsaid } => say!("error: {sentence} ({unsaid} more there since it was last said)"),
+        PanicVerdict::Counted => {}
     }
     verdict
 }
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn the_first_ones_of_a_location_are_reported_and_later_one_a_minute_is_said() {
         let (mut board, now) = (PanicBoard::new(), 7_000_000);
-        let said: Vec<Verdict> = (0..6).map(|_| board.note("a.rs:1:1", now)).collect();
-        use Verdict::{Counted, Reported, Said};
+        let said: Vec<PanicVerdict> = (0..6).map(|_| board.note("a.rs:1:1", now)).collect();
+        use PanicVerdict::{Counted, Reported, Said};
         assert_eq!(said, [Reported, Reported, Reported, Counted, Counted, Counted]);
         assert_eq!(board.note("b.rs:1:1", now), Reported, "another one has its own");
         let later = now + PANIC_SAY_EVERY.as_micros() as u64;

@@ -235,7 +235,9 @@ fn checked(larder: &AdminFlags) -> Result<String, String> {
 
 /// The room that file systems beneath disks have.
 fn disks(status: &Value) -> String {
-    let room = |path: &str| match statvfs(Path::new(path).parent().unwrap_or(Path::new("/"))) {
+    // What is relative begins where the process runs.
+    let from = std::fs::read_link(format!("/proc/{}/cwd", status["processes"]["process"])).unwrap_or_default();
+    let room = |path: &str| match statvfs(from.join(path)) {
         Ok(found) => {
             let bytes = |blocks: u64| show_size(blocks.saturating_mul(found.f_frsize));
             format!("{path}: {} of {} free\n", bytes(found.f_bavail), bytes(found.f_blocks))
