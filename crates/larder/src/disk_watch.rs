@@ -24,10 +24,12 @@ struct WrittenLast {
 impl DiskWatch {
     /// Sentences for the log; `now_ms` is of a clock that only goes forward.
     pub fn look(&mut self, disks: &[DiskStats], now_ms: u64) -> Vec<String> {
-        let figures = disks.iter().map(|disk| {
-            let waits = disk.queued_bytes > 0 && disk.state == DiskState::Up;
-            (&disk.path, disk.bytes_written + disk.commits, waits)
-        });
+        for disk in disks.iter().filter(|disk| disk.state != DiskState::Up) {
+            // Whatever has become of it is said by itself.
+            self.0.remove(&disk.path);
+        }
+        let up = disks.iter().filter(|disk| disk.state == DiskState::Up);
+        let figures = up.map(|disk| (&disk.path, disk.bytes_written + disk.commits, disk.queued_bytes > 0));
         figures.filter_map(|(path, written, waits)| self.sentence(path, written, waits, now_ms)).collect()
     }
 

@@ -18,7 +18,7 @@ pub fn least() -> Option<GroupLimit> {
 }
 
 /// What bounds a group of a hierarchy.
-const UNIFIED_FILES: &[&str] = &["memory.max", "memory.high"];
+const UNIFIED_FILES: &[&str] = &["memory.max"];
 const OWN_FILES: &[&str] = &["memory.limit_in_bytes"];
 
 /// Where a hierarchy can be seen: the folder, and which group that is.
@@ -30,9 +30,10 @@ struct Mount<'a> {
 
 /// `groups`: cgroups(7), /proc/PID/cgroup. `mounts`: proc(5), /proc/PID/mountinfo.
 fn of_process(groups: &str, mounts: &str) -> Option<GroupLimit> {
-    let found = mounts.lines().filter_map(mount).flat_map(|mount| {
+    let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(mount).collect();
+    let found = mounts.iter().flat_map(|mount| {
         let group = groups.lines().find_map(|line| group(line, mount.files));
-        group.map(|group| limits_from(&mount, group)).unwrap_or_default()
+        group.and_then(|group| Some(limits_from(mount, below(group, mount, &mounts)?))).unwrap_or_default()
     });
     found.min_by_key(|limit| limit.bytes)
 }
@@ -62,9 +63,17 @@ fn mount(line: &str) -> Option<Mount<'_>> {
     Some(Mount { folder: PathBuf::from(folder.replace("\\040", " ")), group, files })
 }
 
-fn limits_from(mount: &Mount<'_>, group: &Path) -> Vec<GroupLimit> {
-    // A container that sees its own group alone, as the root, may still be told the whole path.
-    let below = group.strip_prefix(mount.group).unwrap_or(Path::new(""));
+/// Where a group lies beneath a mount. `None`: somewhere else, which another mount of the hierarchy shows.
+fn below<'a>(group: &'a Path, mount: &Mount<'_>, mounts: &[Mount<'_>]) -> Option<&'a Path> {
+    let is_shown = |other: &Mount<'_>| other.files == mount.files && group.starts_with(other.group);
+    match group.strip_prefix(mount.group) {
+        Ok(below) => Some(below),
+        // A container that sees its own group alone, as the root, may still be told the whole path.
+        Err(_) => (!mounts.iter().any(is_shown)).then_some(Path::new("")),
+    }
+}
+
+fn limits_from(mount: &Mount<'_>, below: &Path) -> Vec<GroupLimit> {
     let limit = |file: PathBuf| {
         // "max" is no number, and none of v1 is one that no machine has.
         let bytes = std::fs::read_to_string(&file).ok()?.trim().parse().ok()?;
@@ -113,6 +122,7 @@ mod tests {
                 ("system.slice/a.service", "memory.max", "536870912"),
                 ("user.slice", "memory.max", "268435456"),
                 ("user.slice/b.scope", "memory.max", "1073741824"),
+                // It slows a process down, and ends none.
                 ("user.slice/b.scope", "memory.high", "134217728"),
                 ("c", "memory.max", "max"),
             ],
@@ -121,7 +131,7 @@ mod tests {
         check(&folder, "0::/system.slice/a.service\n", unified, of_unit);
         // Processes of this node's other hierarchies have lines of their own.
         check(&folder, "1:name=systemd:/x\n0::/system.slice/a.service\n", unified, of_unit);
-        check(&folder, "0::/user.slice/b.scope\n", unified, Some((128 * MIB, "user.slice/b.scope/memory.high")));
+        check(&folder, "0::/user.slice/b.scope\n", unified, Some((256 * MIB, "user.slice/memory.max")));
         check(&folder, "0::/c\n", unified, None);
         check(&folder, "0::/gone\n", unified, None);
         check(&folder, "4:memory:/system.slice/a.service\n", unified, None);

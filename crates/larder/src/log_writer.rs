@@ -16,6 +16,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use proxy::{LineAllowance, LogSink, Moment, NOTICES_AT_ONCE, vital_thread};
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
+use store::disk::is_passing_fault;
 
 use crate::plan::LogTarget;
 use crate::quantities::counted;
@@ -171,7 +172,7 @@ impl Output {
     fn begin(target: &LogTarget) -> io::Result<Output> {
         let mut out = Output::default();
         let file = match open(target) {
-            Err(error) if is_of_the_disk(&error) => {
+            Err(error) if is_passing_fault(&error) => {
                 out.fails(target, &error, 0);
                 None
             }
@@ -237,13 +238,6 @@ fn show(target: &LogTarget) -> String {
         LogTarget::Stdout => "on standard output".to_owned(),
         LogTarget::File(path) => path.display().to_string(),
     }
-}
-
-/// It may pass, and says nothing of what was asked for.
-fn is_of_the_disk(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | StaleNetworkFileHandle)
-        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 fn named(target: &LogTarget, error: &io::Error) -> io::Error {

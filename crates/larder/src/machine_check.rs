@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use proxy::settings::{KeptBack, ListenAddress, RootSettings, RouteSettings, RouteTarget, ShownSources};
 use proxy::wall_now_ms;
-use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, accessat, statvfs};
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use rustix::io::Errno;
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 
@@ -85,7 +86,7 @@ pub fn findings(file: &Path, plan: &Plan) -> Vec<MachineFinding> {
         let why = writable_file(path);
         found.extend(why.map(|why| {
             let message = format!("the access log {} {why} ([log] path, --log)", path.display());
-            MachineFinding { is_fatal: !is_read_only(path), message, advice: None }
+            MachineFinding { is_fatal: path.is_dir() || !is_read_only(path), message, advice: None }
         }));
     }
     found.extend(users_files(plan));
@@ -477,8 +478,8 @@ fn writable_existing(folder: &Path) -> Option<String> {
 
 /// It lies on a file system that takes no writes: a fault that passes, and with which larder starts.
 fn is_read_only(path: &Path) -> bool {
-    let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
-    statvfs(there).is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY))
+    let there = if path.exists() { path } else { parent(path) };
+    accessat(CWD, there, Access::WRITE_OK, AtFlags::EACCESS) == Err(Errno::ROFS)
 }
 
 /// What this process may not, as the user that it is.

@@ -28,7 +28,6 @@ use tokio::sync::oneshot;
 use varnishd::{CommandLine, Front, ParameterBook, Secret, Served, Task, VclState, VclText};
 
 use crate::check_vcl::{self, Beside};
-use crate::limits::CERTIFICATE_LOOK_EVERY;
 use crate::say::say;
 use crate::signals::{Signals, Told};
 use front_doors::Doors;
@@ -202,8 +201,7 @@ fn serve(line: &CommandLine, words: &[String]) -> Result<ExitCode, String> {
 /// What signals ask for, until nothing is left to do.
 fn obey(signals: &mut Signals, finished: &mut oneshot::Receiver<()>, service: &FrontService) -> ExitCode {
     let is_told_to_finish = loop {
-        let patience = service.watches_certificates().then_some(CERTIFICATE_LOOK_EVERY);
-        match signals.wait(finished, patience) {
+        match signals.wait(finished, service.looks_every()) {
             // Varnish takes no notice of it either, but for its log.
             Told::Reload => service.reopen_log(),
             Told::Nothing => service.look_around(),

@@ -64,6 +64,7 @@ pub use file_device::disk_file;
 pub use geometry::FORMAT_VERSION;
 pub use head_record::RecordFacts;
 pub use knowledge::Ban;
+pub use late_device::is_passing_fault;
 pub use one_disk::{DiskState, Told};
 pub use promise::wait;
 pub use reading::{Candidate, Reading};

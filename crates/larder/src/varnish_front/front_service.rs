@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use proxy::settings::ListenAddress;
@@ -120,8 +121,8 @@ impl FrontService {
         }
     }
 
-    pub fn watches_certificates(&self) -> bool {
-        self.state.lock().life.as_ref().is_some_and(|life| life.running.watches_certificates())
+    pub fn looks_every(&self) -> Option<Duration> {
+        self.state.lock().life.as_ref().and_then(|life| life.running.looks_every())
     }
 
     pub fn look_around(&self) {

@@ -1,8 +1,10 @@
 //! larder in a control group with less memory than `[memory] size`: `larder check` and the start say so, and where the kernel ends the
 //! serving process for it, another one serves.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use crate::peer_process::wait_long;
 use crate::supervised_larder::{HeldOrigin, SupervisedLarder};
@@ -18,7 +20,18 @@ impl Group {
             let folder = Path::new(place).join(format!("larder-{name}-{}", std::process::id()));
             std::fs::create_dir(&folder).ok()?;
             let group = Group(folder);
-            std::fs::write(group.0.join(file), format!("{}", mib << 20)).ok().map(|()| group)
+            // A folder of any other file system would take the files as its own.
+            let is_group = group.0.join("cgroup.procs").exists();
+            let is_bounded = is_group && std::fs::write(group.0.join(file), format!("{}", mib << 20)).is_ok();
+            // Else it would swap. Not every kernel counts that.
+            let swaps = [("memory.swap.max", 0), ("memory.memsw.limit_in_bytes", mib << 20)];
+            for (file, bytes) in swaps.into_iter().filter(|_| is_bounded) {
+                let _ = std::fs::OpenOptions::new()
+                    .write(true)
+                    .open(group.0.join(file))
+                    .and_then(|mut file| write!(file, "{bytes}"));
+            }
+            is_bounded.then_some(group)
         });
         if made.is_none() {
             println!("not run: no control group for memory can be made here");
@@ -34,11 +47,14 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Busy as long as a process in it is not gone. Where it stays nobody is in it.
-        (0..1_000).find(|_| {
-            std::thread::yield_now();
+        // Busy as long as a process in it is not gone.
+        let is_gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
             std::fs::remove_dir(&self.0).is_ok()
         });
+        if !is_gone {
+            println!("{} stays", self.0.display());
+        }
     }
 }
 

@@ -194,6 +194,7 @@ fn a_disk_that_stalls_holds_up_no_answer() {
         answered(&larder, &format!("/large{page}"));
         answered(&larder, "/page7");
     }
+    assert_eq!(origin.count("GET /page7"), 1, "memory has it");
     wait_long("what is to be written waits", || larder.metric("larder_disk_queued_bytes") > 1_000_000.0);
     says_in_time(&larder, "warning: disk ");
     says_in_time(&larder, "disk/store: has written nothing for 1");

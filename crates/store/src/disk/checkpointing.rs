@@ -176,6 +176,8 @@ impl DiskLog {
         self.disk.index.empty();
         // Those who still read hold pins: the segments stay theirs until they are done.
         self.disk.segments.leave_all();
+        // The file may be one whose pages a process before this one has lent to sockets.
+        self.disk.distrust_sockets();
         self.disk.renew(superblock);
         (self.journal, self.order) = (journal, self.order.max(checkpoint.order));
         (self.open, self.checkpoint, self.recovering) = (None, None, None);

@@ -59,7 +59,7 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
         }
         idle_ticks = if is_out || is_idle && !has_more { idle_ticks + 1 } else { idle_ticks };
         // What was told before it went out has been refused by now, and stays refused.
-        if is_out && idle_ticks >= probe_ticks || !is_out && is_idle && idle_ticks >= PROBE_TICKS {
+        if (is_out || is_idle) && idle_ticks >= probe_ticks {
             idle_ticks = 0;
             log.look_after();
             probe_ticks = next_probe_ticks(probe_ticks, is_out, log.probe());
@@ -67,7 +67,7 @@ fn write_until_closed(log: &mut DiskLog, queue: &CommandQueue) {
     }
 }
 
-/// A disk that comes and goes is tried less and less often; one that stays is forgiven by and by.
+/// A disk that comes and goes is tried less and less often; one that stays for as long as it was out is forgiven by and by.
 fn next_probe_ticks(probe_ticks: u32, was_out: bool, is_taken_back: bool) -> u32 {
     match (was_out, is_taken_back) {
         (true, true) => (probe_ticks * 2).min(PROBE_TICKS_MAX),

@@ -18,7 +18,7 @@ pub struct LateDevice {
 }
 
 /// Is this a fault that passes, and no mistake in what was asked for?
-pub fn passes(error: &io::Error) -> bool {
+pub fn is_passing_fault(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull};
     matches!(error.kind(), ReadOnlyFilesystem | StorageFull | QuotaExceeded | StaleNetworkFileHandle)
         || error.raw_os_error() == Some(Errno::IO.raw_os_error())
@@ -91,8 +91,9 @@ impl Device for LateDevice {
         }
     }
 
+    /// Nobody else has what is not open; what is opened is locked then.
     fn lock(&self) -> io::Result<()> {
-        self.now()?.lock()
+        self.now().map_or(Ok(()), |device| device.lock())
     }
 
     fn renew(&self) -> io::Result<Renewed> {

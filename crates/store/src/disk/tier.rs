@@ -25,7 +25,7 @@ use super::file_device::{FILE_NAME, FileDevice, FileRefusal};
 use super::geometry::{Found, Geometry, Superblock};
 use super::head_record::RecordFacts;
 use super::knowledge::{Ban, Knowledge};
-use super::late_device::{LateDevice, passes};
+use super::late_device::{LateDevice, is_passing_fault};
 use super::limits::{BAN_TEXT_BYTES_MAX, CLOSE_PATIENCE, COMMANDS_QUEUED_MAX, OBJECT_SHARE_SHIFT};
 use super::one_disk::{OneDisk, Told};
 use super::promise::{promise, wait_for};
@@ -130,7 +130,7 @@ impl Tier {
         for settings in disks {
             let why = |why| OpenError { path: settings.path.clone(), why };
             let device: Arc<dyn Device> = match open_file(&settings) {
-                Err(WhyNotOpened::Io(error)) if passes(&error) => {
+                Err(WhyNotOpened::Io(error)) if is_passing_fault(&error) => {
                     let settings = settings.clone();
                     Arc::new(LateDevice::new(error, move || open_file(&settings).map_err(WhyNotOpened::into_io)))
                 }
