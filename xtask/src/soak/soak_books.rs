@@ -49,8 +49,6 @@ pub enum WindowKind {
     OriginDown,
     /// Purges alone: no disk can acknowledge them.
     DiskFrozen,
-    /// Purges alone: one that is under way in the process that makes way finds its disks handed over, and is answered that a crash may undo it.
-    HandedOver,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -142,15 +140,13 @@ impl SoakRoad {
 }
 
 impl WindowKind {
-    pub const ALL: [WindowKind; 4] =
-        [WindowKind::Killed, WindowKind::OriginDown, WindowKind::DiskFrozen, WindowKind::HandedOver];
+    pub const ALL: [WindowKind; 3] = [WindowKind::Killed, WindowKind::OriginDown, WindowKind::DiskFrozen];
 
     pub fn words(self) -> &'static str {
         match self {
             WindowKind::Killed => "a serving process was killed",
             WindowKind::OriginDown => "the origin was down",
             WindowKind::DiskFrozen => "the disk was frozen (purges)",
-            WindowKind::HandedOver => "the disk was handed over (purges)",
         }
     }
 
@@ -158,7 +154,7 @@ impl WindowKind {
         match self {
             WindowKind::Killed => true,
             WindowKind::OriginDown => road.needs_origin(),
-            WindowKind::DiskFrozen | WindowKind::HandedOver => road == SoakRoad::Purge,
+            WindowKind::DiskFrozen => road == SoakRoad::Purge,
         }
     }
 }
