@@ -106,7 +106,7 @@ pub struct Cache {
     pub(crate) dictionaries: Dictionaries,
     /// Another process that takes over.
     pub(crate) has_successor: AtomicBool,
-    pub(crate) successor: Arc<Mutex<Option<Box<dyn Successor>>>>,
+    pub(crate) successor: Mutex<Option<Successor>>,
     pub(crate) removal_listener: OnceLock<Arc<dyn RemovalListener>>,
     /// The process is at its limit.
     is_short: AtomicBool,
@@ -151,7 +151,7 @@ impl Cache {
             shared,
             pages: PageFile::create().ok(),
             windows: Account::new(limit >> WINDOWS_SHARE_SHIFT),
-            successor: Arc::default(),
+            successor: Mutex::default(),
             has_successor: AtomicBool::new(false),
             removal_listener: OnceLock::new(),
             is_short: AtomicBool::new(false),

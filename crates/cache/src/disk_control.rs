@@ -31,17 +31,13 @@ impl Cache {
     }
 
     /// Ready when every invalidation so far survives a crash, at once where there is no disk. The error says which disk
-    /// does not know of one, and why. Disks that were handed over are asked about where they are.
+    /// does not know of one, and why.
     pub fn settled(&self) -> impl Future<Output = Result<(), String>> + Send + 'static {
         let settled = self.disk.as_ref().map(|disk| disk.settled(self.began().0));
-        let successor = Arc::clone(&self.successor);
         async move {
-            let Some(settled) = settled else { return Ok(()) };
-            let Err(why) = settled.await else { return Ok(()) };
-            let there = successor.lock().as_ref().map(|successor| successor.settled());
-            match there {
-                Some(there) => there.await,
-                None => Err(why.0),
+            match settled {
+                Some(settled) => settled.await.map_err(|why| why.0),
+                None => Ok(()),
             }
         }
     }

@@ -1,7 +1,5 @@
 //! What was invalidated, as one process says it to the next: a line of text.
 
-use std::pin::Pin;
-
 use bytes::Bytes;
 
 use crate::key::Key;
@@ -52,17 +50,8 @@ impl Invalidated {
     }
 }
 
-/// The process that takes over, as the former one speaks to it.
-pub trait Successor: Send + Sync {
-    /// Is told what is invalidated, under locks: it must not wait.
-    fn tell(&self, invalidated: Invalidated);
-
-    /// Ready when all that it was told so far survives a crash there: it has the disks.
-    fn settled(&self) -> SettledThere;
-}
-
-/// The error is a sentence.
-pub type SettledThere = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+/// Who is told of what is invalidated, once there is somebody. It is told under locks, and must not wait.
+pub type Successor = Box<dyn Fn(Invalidated) + Send + Sync>;
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {

@@ -190,7 +190,7 @@ pub use flight_state::{FlightState, edges_taken};
 pub use follower::{BodyPiece, Follower, Headed, Release};
 pub use group_table::Groups;
 pub use hot_table::HotTable;
-pub use invalidation_line::{Invalidated, SettledThere, Successor};
+pub use invalidation_line::{Invalidated, Successor};
 pub use key::Key;
 pub use lifespan::standby_ms;
 pub use log_marks::PlaceInLog;

@@ -14,7 +14,7 @@ use crate::purge_kind::Purge;
 
 impl Cache {
     /// From now on, whatever is invalidated here is said to another process too, or, with `None`, to nobody.
-    pub fn tell_successor(&self, successor: Option<Box<dyn Successor>>) {
+    pub fn tell_successor(&self, successor: Option<Successor>) {
         let mut told = self.successor.lock();
         self.has_successor.store(successor.is_some(), Release);
         *told = successor;
@@ -59,7 +59,7 @@ impl Cache {
         if self.has_successor.load(Acquire)
             && let Some(successor) = &*self.successor.lock()
         {
-            successor.tell(invalidated());
+            successor(invalidated());
         }
     }
 

@@ -6,8 +6,6 @@
 //! | the next | `retire` | when all is ready but the disks |
 //! | the former | `retired`, or `refused WHY` | when it has let go of them, and lets nobody in any more |
 //! | | `invalidated LINE`, or `invalidated` alone for all that is stored | as long as it lives |
-//! | | `settle N` | when somebody waits until that survives a crash |
-//! | the next | `settled N`, or `unsettled N WHY` | when its disks know of all that was said before |
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,14 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use cache::{Invalidated, SettledThere, Successor};
-use hashbrown::HashMap;
+use cache::{Invalidated, Successor};
 use parking_lot::Mutex;
 use proxy::{Proxy, vital_thread};
 use supervisor::{Datagram, LinkSocket};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use crate::limits::{SETTLING_MAX, SETTLING_PATIENCE, SUCCESSOR_LINE_BYTES_MAX, SUCCESSOR_LINES_MAX};
+use crate::limits::{SUCCESSOR_LINE_BYTES_MAX, SUCCESSOR_LINES_MAX};
 use crate::say::say;
 
 /// What the one that serves knows and the next one cannot read anywhere.
@@ -36,7 +33,7 @@ pub struct Secrets {
 
 /// The way of the next one to the one that serves.
 pub struct Former {
-    link: Arc<LinkSocket>,
+    link: LinkSocket,
     pub secrets: Secrets,
     /// What it has invalidated before it let go.
     before: Mutex<Vec<String>>,
@@ -55,7 +52,7 @@ impl FormerVoice {
 impl Former {
     /// Waits for what it says at once.
     pub fn meet(end: OwnedFd) -> io::Result<Former> {
-        let link = Arc::new(LinkSocket::on(end)?);
+        let link = LinkSocket::on(end)?;
         let unknown = || io::Error::new(io::ErrorKind::InvalidData, "the process that serves says something unknown");
         let said = link.receive()?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let secrets = Secrets::read(&said.text).ok_or_else(unknown)?;
@@ -77,7 +74,7 @@ impl Former {
             match said.split_once(' ').map_or((said.as_str(), ""), |words| words) {
                 ("retired", "") => return Ok(()),
                 ("refused", why) => return Err(format!("the process that serves does not let go: {why}")),
-                ("invalidated" | "settle", _) => self.before.lock().push(said),
+                ("invalidated", _) => self.before.lock().push(said),
                 _ => return Err("the process that serves says something unknown".to_owned()),
             }
         }
@@ -87,10 +84,8 @@ impl Former {
     pub fn follow(self, proxy: Proxy) -> io::Result<FormerVoice> {
         // Keys that are made otherwise mean nothing here.
         let are_keys_known = proxy.key_seed() == self.secrets.key_seed;
-        let settling = Settling::start(Arc::clone(&self.link))?;
         let carry_out = move |said: &str| match said.split_once(' ') {
             Some(("invalidated", line)) if are_keys_known => proxy.hear_former(line),
-            Some(("settle", number)) => settling.ask(number, Box::pin(proxy.settled())),
             _ => drop(proxy.condemn_stored()),
         };
         self.before.lock().iter().for_each(|said| carry_out(said));
@@ -107,84 +102,12 @@ impl Former {
     }
 }
 
-/// Answers the former process, in a thread of its own: it must not hold up what is invalidated behind it.
-struct Settling {
-    link: Arc<LinkSocket>,
-    wishes: SyncSender<(String, SettledThere)>,
-}
-
-impl Settling {
-    fn start(link: Arc<LinkSocket>) -> io::Result<Settling> {
-        let (wishes, wished) = sync_channel::<(String, SettledThere)>(SETTLING_MAX);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-        let answers = Arc::clone(&link);
-        let answer = move || {
-            for (number, settled) in wished {
-                let outcome = runtime.block_on(async { tokio::time::timeout(SETTLING_PATIENCE, settled).await });
-                say_settled(&answers, &number, outcome.unwrap_or_else(|_| Err("no disk has answered".to_owned())));
-            }
-        };
-        vital_thread("larder-settling", "what answers the former process", answer)?;
-        Ok(Settling { link, wishes })
-    }
-
-    fn ask(&self, number: &str, settled: SettledThere) {
-        if self.wishes.try_send((number.to_owned(), settled)).is_err() {
-            say_settled(&self.link, number, Err("too many wait for that".to_owned()));
-        }
-    }
-}
-
-/// One that is gone waits for nothing.
-fn say_settled(link: &LinkSocket, number: &str, outcome: Result<(), String>) {
-    let _ = match outcome {
-        Ok(()) => say_text(link, format!("settled {number}")),
-        Err(why) => say_text(link, format!("unsettled {number} {why}")),
-    };
-}
-
 /// The way of the one that serves to the next.
 #[derive(Clone)]
 pub struct Heir {
     link: Arc<LinkSocket>,
     /// Lines that have not been said yet.
     waiting: Arc<AtomicUsize>,
-    asked: Arc<Mutex<WaitingForDisks>>,
-}
-
-/// Those who wait until the next process's disks know of what was invalidated.
-#[derive(Default)]
-struct WaitingForDisks {
-    last: u64,
-    answers: HashMap<u64, oneshot::Sender<Result<(), String>>>,
-    /// Nobody answers any more.
-    is_over: bool,
-}
-
-impl WaitingForDisks {
-    fn add(&mut self) -> Option<(u64, oneshot::Receiver<Result<(), String>>)> {
-        if self.is_over || self.answers.len() >= SETTLING_MAX {
-            return None;
-        }
-        let (answer, answered) = oneshot::channel();
-        self.last += 1;
-        self.answers.insert(self.last, answer);
-        Some((self.last, answered))
-    }
-
-    /// `said`: behind `settled` or `unsettled`.
-    fn answer(&mut self, said: &str, is_settled: bool) {
-        let (number, why) = said.split_once(' ').unwrap_or((said, ""));
-        if let Some(answer) = number.parse().ok().and_then(|number: u64| self.answers.remove(&number)) {
-            // Who has asked may be gone.
-            let _ = answer.send(if is_settled { Ok(()) } else { Err(why.to_owned()) });
-        }
-    }
-
-    fn end(&mut self) {
-        self.is_over = true;
-        self.answers.clear();
-    }
 }
 
 /// The next one wants to take over.
@@ -197,24 +120,20 @@ impl Heir {
         secrets: &Secrets,
         orders: mpsc::Sender<T>,
     ) -> io::Result<()> {
-        let heir = Heir { link: Arc::new(LinkSocket::on(end)?), waiting: Arc::default(), asked: Arc::default() };
+        let heir = Heir { link: Arc::new(LinkSocket::on(end)?), waiting: Arc::default() };
         say_text(&heir.link, secrets.line())?;
         let hear = move || {
             while let Ok(Some(said)) = heir.link.receive() {
-                match said.text.split_once(' ').unwrap_or((&said.text, "")) {
-                    ("retire", "") if orders.blocking_send(Retire(heir.clone()).into()).is_err() => break,
-                    ("settled", number) => heir.asked.lock().answer(number, true),
-                    ("unsettled", said) => heir.asked.lock().answer(said, false),
-                    _ => {}
+                if said.text == "retire" && orders.blocking_send(Retire(heir.clone()).into()).is_err() {
+                    return;
                 }
             }
-            heir.asked.lock().end();
         };
         vital_thread("larder-heir", "what hears the next process", hear).map(drop)
     }
 
     /// Who says to it what is invalidated here.
-    pub fn successor(&self) -> io::Result<Box<dyn Successor>> {
+    pub fn successor(&self) -> io::Result<Successor> {
         let (queue, lines) = sync_channel::<String>(SUCCESSOR_LINES_MAX);
         let (link, waiting) = (Arc::clone(&self.link), Arc::clone(&self.waiting));
         let tell = move || {
@@ -225,8 +144,8 @@ impl Heir {
             }
         };
         vital_thread("larder-telling", "what tells the next process", tell)?;
-        let (waiting, asked) = (Arc::clone(&self.waiting), Arc::clone(&self.asked));
-        Ok(Box::new(Teller { queue, overflowed: Mutex::new(false), waiting, asked }))
+        let teller = Teller { queue, overflowed: Mutex::new(false), waiting: Arc::clone(&self.waiting) };
+        Ok(Box::new(move |invalidated| teller.tell(&invalidated)))
     }
 
     pub fn retired(&self) -> io::Result<()> {
@@ -254,44 +173,24 @@ struct Teller {
     /// More was invalidated than could wait: what was left out is all that is stored.
     overflowed: Mutex<bool>,
     waiting: Arc<AtomicUsize>,
-    asked: Arc<Mutex<WaitingForDisks>>,
 }
 
-impl Successor for Teller {
-    fn tell(&self, invalidated: Invalidated) {
+impl Teller {
+    /// Never waits.
+    fn tell(&self, invalidated: &Invalidated) {
         let mut overflowed = self.overflowed.lock();
         let line = match invalidated.line() {
             line if *overflowed || line.len() > SUCCESSOR_LINE_BYTES_MAX => "invalidated".to_owned(),
             line => format!("invalidated {line}"),
         };
-        *overflowed = !self.queue(line);
-    }
-
-    fn settled(&self) -> SettledThere {
-        let overflowed = self.overflowed.lock();
-        let asked = if *overflowed { None } else { self.asked.lock().add() };
-        let asked = asked.filter(|(number, _)| self.queue(format!("settle {number}")));
-        Box::pin(async {
-            let gone = || Err("the process that has the disks does not answer".to_owned());
-            match asked {
-                Some((_, answered)) => answered.await.unwrap_or_else(|_| gone()),
-                None => gone(),
-            }
-        })
-    }
-}
-
-impl Teller {
-    /// Never waits. False: there is no room.
-    fn queue(&self, line: String) -> bool {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        match self.queue.try_send(line) {
-            Ok(()) => true,
+        *overflowed = match self.queue.try_send(line) {
+            Ok(()) => false,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.waiting.fetch_sub(1, Ordering::AcqRel);
-                false
+                true
             }
-        }
+        };
     }
 }
 
@@ -356,41 +255,11 @@ mod tests {
         assert_eq!(second, Ok(()));
         assert_eq!(*former.before.lock(), ["invalidated key 00"], "what was invalidated meanwhile is not lost");
         let successor = heir.successor().expect("a thread");
-        successor.tell(Invalidated::Ban(b"12345678x".to_vec().into()));
-        successor.tell(Invalidated::Ban(vec![b'x'; SUCCESSOR_LINE_BYTES_MAX].into()));
+        successor(Invalidated::Ban(b"12345678x".to_vec().into()));
+        successor(Invalidated::Ban(vec![b'x'; SUCCESSOR_LINE_BYTES_MAX].into()));
         heir.finish(Duration::from_secs(10));
         let next = || former.link.receive().expect("heard").expect("said").text;
         assert_eq!(next(), "invalidated ban 313233343536373878");
         assert_eq!(next(), "invalidated", "what is too long to be said is everything");
-    }
-    #[test]
-    fn who_waits_for_the_disks_hears_from_the_process_that_has_them() {
-        let (one, other) = LinkSocket::pair().expect("a pair");
-        let secrets = Secrets { key_seed: [7; 16], tickets: vec![1; 32] };
-        let (orders, mut heard) = mpsc::channel::<Retire>(1);
-        Heir::meet(one.into_fd(), &secrets, orders).expect("it can be spoken with");
-        let former = Former::meet(other.into_fd()).expect("it speaks");
-        say_text(&former.link, "retire".to_owned()).expect("told");
-        let Retire(heir) = heard.blocking_recv().expect("it wants to take over");
-        let successor = heir.successor().expect("a thread");
-        let next = || former.link.receive().expect("heard").expect("said").text;
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-
-        successor.tell(Invalidated::Ban(b"12345678x".to_vec().into()));
-        let settled = successor.settled();
-        assert!(next().starts_with("invalidated ban "), "what was told before is said before");
-        assert_eq!(next(), "settle 1");
-        let settling = Settling::start(Arc::clone(&former.link)).expect("a thread");
-        settling.ask("1", Box::pin(async { Ok(()) }));
-        assert_eq!(runtime.block_on(settled), Ok(()));
-
-        let settled = successor.settled();
-        settling.ask("2", Box::pin(async { Err("disk /d: no space".to_owned()) }));
-        assert_eq!(runtime.block_on(settled), Err("disk /d: no space".to_owned()));
-
-        let settled = successor.settled();
-        drop((settling, former));
-        assert!(runtime.block_on(settled).is_err(), "nobody is left who could answer");
-        assert!(runtime.block_on(successor.settled()).is_err(), "nor later");
     }
 }

@@ -62,10 +62,6 @@ pub const SUCCESSOR_LINES_MAX: usize = 4_096;
 pub const SUCCESSOR_LINE_BYTES_MAX: usize = 6 << 10;
 /// How often one that has nothing else to do looks whether the process before it is still there.
 pub const FORMER_LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Those who wait until the disks of the process that has taken over know of it, and how long that one waits for them: who purges waits no
-/// longer.
-pub const SETTLING_MAX: usize = 1_024;
-pub const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
 /// How long it takes for that at its end.
 pub const SUCCESSOR_GOOD_BYE: Duration = Duration::from_secs(2);
 /// How long whoever ordered an upgrade waits for what comes of it, and how many may.

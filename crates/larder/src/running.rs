@@ -378,7 +378,7 @@ impl Running {
 
     /// Another process takes over: it has the disks and the addresses when this returns, and hears of what is invalidated here. False: it has
     /// not, and this one goes on.
-    pub fn retire(&mut self, successor: Box<dyn Successor>) -> bool {
+    pub fn retire(&mut self, successor: Successor) -> bool {
         if !self.proxy.retire(successor) {
             return false;
         }

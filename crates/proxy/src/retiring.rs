@@ -19,7 +19,7 @@ impl Proxy {
     /// Has another process take over: `successor` hears what is invalidated here from now on, the disks are that one's when this returns, and
     /// nobody is let in any more. What is under way has [`limits.upgrade_grace`](crate::limits::Limits::upgrade_grace). False: a disk was not done
     /// with writing in time, and everything goes on here, and the disks are used again as after a failure.
-    pub fn retire(&self, successor: Box<dyn Successor>) -> bool {
+    pub fn retire(&self, successor: Successor) -> bool {
         let cache = &self.shared.cache;
         cache.tell_successor(Some(successor));
         if !cache.hand_disks_over(DISK_CLOSE_MAX) {

@@ -49,6 +49,8 @@ pub enum WindowKind {
     OriginDown,
     /// Purges alone: no disk can acknowledge them.
     DiskFrozen,
+    /// Purges alone: one that is under way in the process that makes way finds its disks handed over, and is answered that a crash may undo it.
+    HandedOver,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -140,13 +142,15 @@ impl SoakRoad {
 }
 
 impl WindowKind {
-    pub const ALL: [WindowKind; 3] = [WindowKind::Killed, WindowKind::OriginDown, WindowKind::DiskFrozen];
+    pub const ALL: [WindowKind; 4] =
+        [WindowKind::Killed, WindowKind::OriginDown, WindowKind::DiskFrozen, WindowKind::HandedOver];
 
     pub fn words(self) -> &'static str {
         match self {
             WindowKind::Killed => "a serving process was killed",
             WindowKind::OriginDown => "the origin was down",
             WindowKind::DiskFrozen => "the disk was frozen (purges)",
+            WindowKind::HandedOver => "the disk was handed over (purges)",
         }
     }
 
@@ -154,7 +158,7 @@ impl WindowKind {
         match self {
             WindowKind::Killed => true,
             WindowKind::OriginDown => road.needs_origin(),
-            WindowKind::DiskFrozen => road == SoakRoad::Purge,
+            WindowKind::DiskFrozen | WindowKind::HandedOver => road == SoakRoad::Purge,
         }
     }
 }

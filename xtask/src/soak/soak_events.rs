@@ -117,6 +117,7 @@ fn refuse_reload(stage: &SoakStage, larder: &SoakedLarder) -> Result<(), String>
 
 fn upgrade(stage: &SoakStage, larder: &SoakedLarder) -> Result<(), String> {
     let before = larder.serving();
+    stage.books.open_window(WindowKind::HandedOver, Some(larder.number));
     take_next(stage, larder, "upgrade")?;
     match larder.serving().last() {
         Some(process) if !before.contains(process) => Ok(()),

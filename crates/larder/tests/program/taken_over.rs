@@ -13,8 +13,6 @@ use crate::supervised_larder::{HeldOrigin, SupervisedLarder, echoes};
 
 /// Upgrades that are made under load.
 const UPGRADES: usize = 5;
-/// By one client meanwhile.
-const PURGES_MAX: u32 = 50_000;
 
 fn load(words: &[&str], url: &str) -> Child {
     let mut command = Command::new(words[0]);
@@ -91,38 +89,6 @@ fn upgrades_under_load_fail_no_request_and_cut_nothing() {
     assert!(larder.serving().contains(&first[0]), "the process that has the socket is still there");
     drop(socket);
     wait_for("the former processes end when nobody is left", || larder.serving().len() == 1);
-    assert_eq!(larder.end(), Some(0));
-}
-
-/// The process that carries it out may have no disks by then: the next one's have to know of it.
-#[test]
-fn purges_that_are_under_way_when_disks_change_hands_are_acknowledged() {
-    let origin = HeldOrigin::start();
-    let larder = SupervisedLarder::start("purges", &origin, "");
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let purge = |name: &'static str| {
-            let (larder, is_over) = (&larder, &is_over);
-            scope.spawn(move || {
-                let mut done = 0;
-                while !is_over.load(Ordering::SeqCst) && done < PURGES_MAX {
-                    let target = format!("/{name}{done}");
-                    let stored = larder.get(&target).expect("answered");
-                    assert!(stored.starts_with("HTTP/1.1 200"), "{stored}");
-                    let purged = larder.ask("PURGE", &target).expect("answered");
-                    assert!(purged.starts_with("HTTP/1.1 200"), "{purged}\n{}", larder.said());
-                    done += 1;
-                }
-                done
-            })
-        };
-        let purging = ["a", "b", "c"].map(purge);
-        (0..UPGRADES).for_each(|_| upgrade(&larder));
-        is_over.store(true, Ordering::SeqCst);
-        let done: u32 = purging.into_iter().map(|thread| thread.join().expect("all were acknowledged")).sum();
-        assert!(done > 50, "{done} purges");
-    });
-    assert!(!larder.said().contains("a crash may undo"), "{}", larder.said());
     assert_eq!(larder.end(), Some(0));
 }
 
