@@ -150,6 +150,8 @@ impl DiskLog {
 
     fn try_take_back(&mut self) -> io::Result<()> {
         let disk = self.disk.clone();
+        // One that was handed over and failed here since is another process's: it is read at most, and written by nobody else.
+        disk.device.lock()?;
         let renewed = disk.device.renew()?;
         if renewed == Renewed::Another || !self.was_opened {
             if self.was_opened {
