@@ -240,10 +240,9 @@ pub const LAB_TABLE_COLUMNS: usize = 140;
 pub const SUPPORT_PATIENCE: Duration = Duration::from_secs(10);
 pub const SUPPORT_PART_BYTES_MAX: usize = 4 << 20;
 
-/// What is kept of panics: locations that are counted apart, how many of each are reported before one in a while is said, and how often.
+/// What is kept of panics: locations that are counted apart, and how many of each are reported before one a minute is said.
 pub const PANIC_LOCATIONS_MAX: usize = 64;
 pub const PANICS_REPORTED_EACH: u64 = 3;
-pub const PANIC_SAY_EVERY: Duration = Duration::from_secs(60);
 /// A report of one: characters of what it says, and addresses of the way there. All of it has to fit into what a supervisor keeps.
 pub const REPORT_WORDS_MAX: usize = 300;
 pub const REPORT_FRAMES_MAX: usize = 64;

@@ -8,12 +8,12 @@ use std::panic::PanicHookInfo;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use proxy::manager_now_us;
+use proxy::{LineAllowance, Moment};
 use supervisor::{CrashReports, ServingLink};
 
 use crate::build_identity::BuildIdentity;
 use crate::crash_report::{location_of, report_of, sentence_of};
-use crate::limits::{PANIC_LOCATIONS_MAX, PANIC_SAY_EVERY, PANICS_REPORTED_EACH};
+use crate::limits::{PANIC_LOCATIONS_MAX, PANICS_REPORTED_EACH};
 use crate::say::say;
 
 /// How often it came to a panic at one location.
@@ -50,8 +50,7 @@ struct Known {
     count: u64,
     /// Those among them that nothing was said of.
     unsaid: u64,
-    /// By the clock of the service manager.
-    said_us: Option<u64>,
+    allowance: LineAllowance,
 }
 
 /// What is done about one.
@@ -74,20 +73,17 @@ impl PanicBoard {
         PanicBoard { count: 0, locations: Vec::new(), reports: None, supervisor: None }
     }
 
-    fn note(&mut self, location: &str, now_us: u64) -> PanicVerdict {
+    fn note(&mut self, location: &str, now_ms: u64) -> PanicVerdict {
         self.count += 1;
         let known = self.known(location);
         known.count += 1;
-        let is_first = known.count <= PANICS_REPORTED_EACH;
-        let is_over = |said_us: u64| u128::from(now_us.saturating_sub(said_us)) >= PANIC_SAY_EVERY.as_micros();
-        if !is_first && !known.said_us.is_none_or(is_over) {
+        if !known.allowance.take(now_ms) {
             known.unsaid += 1;
             return PanicVerdict::Counted;
         }
-        known.said_us = Some(now_us);
         let unsaid = std::mem::take(&mut known.unsaid);
         // One that never ends must not push out what is kept of others.
-        if is_first { PanicVerdict::Reported } else { PanicVerdict::Said { unsaid } }
+        if known.count <= PANICS_REPORTED_EACH { PanicVerdict::Reported } else { PanicVerdict::Said { unsaid } }
     }
 
     fn known(&mut self, location: &str) -> &mut Known {
@@ -95,7 +91,12 @@ impl PanicBoard {
         let find = |all: &[Known], location: &str| all.iter().position(|known| known.location == location);
         let location = if is_full && find(&self.locations, location).is_none() { ELSEWHERE } else { location };
         let at = find(&self.locations, location).unwrap_or_else(|| {
-            self.locations.push(Known { location: location.to_owned(), count: 0, unsaid: 0, said_us: None });
+            self.locations.push(Known {
+                location: location.to_owned(),
+                count: 0,
+                unsaid: 0,
+                allowance: LineAllowance::of(PANICS_REPORTED_EACH),
+            });
             self.locations.len() - 1
         });
         &mut self.locations[at]
@@ -114,7 +115,7 @@ pub fn are_said_in_a_line() {
 }
 
 fn met(panic: &PanicHookInfo<'_>) -> PanicVerdict {
-    let verdict = BOARD.lock().note(&location_of(panic), manager_now_us());
+    let verdict = BOARD.lock().note(&location_of(panic), Moment::now().millis());
     let sentence = match verdict {
         PanicVerdict::Counted => return verdict,
         PanicVerdict::Said { .. } | PanicVerdict::Reported => sentence_of(panic),
@@ -170,7 +171,7 @@ mod tests {
         use PanicVerdict::{Counted, Reported, Said};
         assert_eq!(said, [Reported, Reported, Reported, Counted, Counted, Counted]);
         assert_eq!(board.note("b.rs:1:1", now), Reported, "another one has its own");
-        let later = now + PANIC_SAY_EVERY.as_micros() as u64;
+        let later = now + proxy::limits::NOTICE_EVERY_MS;
         assert_eq!(board.note("a.rs:1:1", later), Said { unsaid: 3 });
         assert_eq!(board.note("a.rs:1:1", later), Counted);
         assert_eq!((board.count, board.locations[0].count), (9, 8));
